@@ -1,0 +1,147 @@
+//! PortInfo: all that management knows of a port (IBA 14.2.5.6).
+
+use crate::addr::{Lid, MKey, Sl};
+use crate::units::{Mtu, PhysState, PortState};
+
+layout! {
+    /// PortInfo.
+    pub struct PortInfo [64] {
+        /// Management key of the port.
+        m_key: MKey = 0, 64;
+        /// Subnet prefix.
+        gid_prefix: u64 = 64, 64;
+        /// Base LID.
+        lid: Lid = 128, 16;
+        /// LID of the master subnet manager.
+        master_sm_lid: Lid = 144, 16;
+        /// Capabilities: [`PortCapabilities`].
+        capability_mask: u32 = 160, 32;
+        /// Diagnostic code.
+        diag_code: u16 = 192, 16;
+        /// Seconds until M_Key protection ends when the manager is silent; 0: never.
+        m_key_lease_period: u16 = 208, 16;
+        /// The port that this MAD came in by.
+        local_port: u8 = 224, 8;
+        /// Widths allowed: 1 (1x), 2 (4x), 4 (8x), 8 (12x), 16 (2x).
+        link_width_enabled: u8 = 232, 8;
+        /// Widths that the port can do.
+        link_width_supported: u8 = 240, 8;
+        /// Width in use.
+        link_width_active: u8 = 248, 8;
+        /// Speeds that the port can do: 1 (2.5), 2 (5), 4 (10 Gb/s a lane).
+        link_speed_supported: u8 = 256, 4;
+        /// Logical state.
+        port_state: PortState = 260, 4;
+        /// Physical state.
+        phys_state: PhysState = 264, 4;
+        /// Physical state to go to when the link goes down: 1 sleep, 2 polling.
+        link_down_default: u8 = 268, 4;
+        /// How the M_Key protects.
+        m_key_protect: u8 = 272, 2;
+        /// LID mask control: the port owns 2^lmc LIDs.
+        lmc: u8 = 277, 3;
+        /// Speed in use.
+        link_speed_active: u8 = 280, 4;
+        /// Speeds allowed.
+        link_speed_enabled: u8 = 284, 4;
+        /// Largest payload that may be sent on this link.
+        neighbor_mtu: Option<Mtu> = 288, 4;
+        /// SL to reach the master subnet manager by.
+        master_sm_sl: Sl = 292, 4;
+        /// Data VLs that the port has: 1 (VL0), 2 (VL0-1), 3 (VL0-3), 4 (VL0-7), 5 (VL0-14).
+        vl_cap: u8 = 296, 4;
+        /// Initialisation asked for.
+        init_type: u8 = 300, 4;
+        /// Limit of high priority.
+        vl_high_limit: u8 = 304, 8;
+        /// Entries of the high-priority arbitration table.
+        vl_arb_high_cap: u8 = 312, 8;
+        /// Entries of the low-priority arbitration table.
+        vl_arb_low_cap: u8 = 320, 8;
+        /// Initialisation done.
+        init_type_reply: u8 = 328, 4;
+        /// Largest MTU that the port can do.
+        mtu_cap: Option<Mtu> = 332, 4;
+        /// Packets dropped in a row until the VL stalls.
+        vl_stall_count: u8 = 336, 3;
+        /// How long a packet may be at the head of a queue.
+        hoq_life: u8 = 339, 5;
+        /// Data VLs in use, coded as vl_cap.
+        operational_vls: u8 = 344, 4;
+        /// Check the P_Key of packets coming in.
+        partition_enforcement_inbound: bool = 348, 1;
+        /// Check the P_Key of packets going out.
+        partition_enforcement_outbound: bool = 349, 1;
+        /// Drop raw packets coming in.
+        filter_raw_inbound: bool = 350, 1;
+        /// Drop raw packets going out.
+        filter_raw_outbound: bool = 351, 1;
+        /// SMPs with a wrong M_Key.
+        m_key_violations: u16 = 352, 16;
+        /// Packets with a wrong P_Key.
+        p_key_violations: u16 = 368, 16;
+        /// Packets with a wrong Q_Key.
+        q_key_violations: u16 = 384, 16;
+        /// GUIDs that the port can hold.
+        guid_cap: u8 = 400, 8;
+        /// Clients must register with the subnet administrator again.
+        client_reregister: bool = 408, 1;
+        /// Traps for multicast packets with a wrong P_Key.
+        multicast_pkey_trap_suppression: u8 = 409, 2;
+        /// The longest that the subnet takes for a packet, 4.096 µs × 2^n.
+        subnet_timeout: u8 = 411, 5;
+        /// The longest that this port takes for an answer.
+        resp_time_value: u8 = 419, 5;
+        /// Threshold of local physical errors.
+        local_phy_errors: u8 = 424, 4;
+        /// Threshold of buffer overruns.
+        overrun_errors: u8 = 428, 4;
+        /// Credits of the peer.
+        max_credit_hint: u16 = 432, 16;
+        /// Round trip on the link, in 4 ns.
+        link_round_trip_latency: u32 = 456, 24;
+        /// More capabilities.
+        capability_mask2: u16 = 480, 16;
+        /// Extended speed in use: 1 FDR, 2 EDR, 4 HDR, 8 NDR.
+        link_speed_ext_active: u8 = 496, 4;
+        /// Extended speeds that the port can do.
+        link_speed_ext_supported: u8 = 500, 4;
+        /// Extended speeds allowed.
+        link_speed_ext_enabled: u8 = 507, 5;
+    }
+}
+
+bitflags::bitflags! {
+    /// PortInfo.CapabilityMask.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct PortCapabilities: u32 {
+        /// A subnet manager runs at this port.
+        const IS_SM = 1 << 1;
+        /// Can send notices.
+        const NOTICE = 1 << 2;
+        /// Can send traps.
+        const TRAP = 1 << 3;
+        /// Has automatic path migration.
+        const AUTOMATIC_MIGRATION = 1 << 5;
+        /// Has an SLtoVL table.
+        const SL_MAPPING = 1 << 6;
+        /// Has a system image GUID.
+        const SYSTEM_IMAGE_GUID = 1 << 11;
+        /// Has extended speeds.
+        const EXTENDED_SPEEDS = 1 << 14;
+        /// Has a second capability mask.
+        const CAPABILITY_MASK2 = 1 << 15;
+        /// Has a communication manager.
+        const COMMUNICATION_MANAGEMENT = 1 << 16;
+        /// Can send directed-route notices.
+        const DR_NOTICE = 1 << 21;
+        /// Sends a notice when the capability mask changes.
+        const CAPABILITY_MASK_NOTICE = 1 << 22;
+        /// Knows the client-reregister bit.
+        const CLIENT_REREGISTRATION = 1 << 25;
+        /// Sends a notice when its description or link changes.
+        const OTHER_LOCAL_CHANGES_NOTICE = 1 << 26;
+        /// Has SwitchInfo.MulticastFDBTop.
+        const MULTICAST_FDB_TOP = 1 << 30;
+    }
+}

@@ -1,0 +1,33 @@
+//! SMInfo: how subnet managers know each other (IBA 14.2.5.13).
+
+use crate::addr::Guid;
+
+codes! {
+    /// State of a subnet manager.
+    pub enum SmState: u8, "a subnet manager state from 0 to 3" {
+        /// Told to stay quiet.
+        NotActive = 0,
+        /// Finding out what the subnet is.
+        Discovering = 1,
+        /// Watching the master.
+        Standby = 2,
+        /// In charge.
+        Master = 3,
+    }
+}
+
+layout! {
+    /// SMInfo.
+    pub struct SmInfo [21] {
+        /// Port GUID of the manager.
+        guid: Guid = 0, 64;
+        /// Its SM_Key.
+        sm_key: u64 = 64, 64;
+        /// Grows while the manager is alive.
+        activity_count: u32 = 128, 32;
+        /// 0 to 15, the highest wins.
+        priority: u8 = 160, 4;
+        /// Its state.
+        state: SmState = 164, 4;
+    }
+}
