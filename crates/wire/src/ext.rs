@@ -71,3 +71,19 @@ layout! {
         remote_key: u32 = 0, 32;
     }
 }
+
+layout! {
+    /// Reliable datagram extended transport header.
+    pub struct Rdeth [4] {
+        /// End-to-end context.
+        ee_context: u32 = 8, 24;
+    }
+}
+
+layout! {
+    /// XRC extended transport header (IBA annex A14).
+    pub struct XrcEth [4] {
+        /// Shared receive queue that the message is for.
+        srq: u32 = 8, 24;
+    }
+}
