@@ -1,5 +1,7 @@
 //! The header that every management datagram begins with (IBA 13.4.2).
 
+use crate::mad::status::MadStatus;
+use crate::mad::{class, method};
 
 layout! {
     /// MAD header.
@@ -13,7 +15,7 @@ layout! {
         /// Method, response bit (0x80) included: see [`method`](super::method).
         method: u8 = 24, 8;
         /// Status. In a directed-route SMP bit 15 is the direction.
-        status: u16 = 32, 16;
+        status: MadStatus = 32, 16;
         /// In a directed-route SMP hop pointer and hop count.
         class_specific: u16 = 48, 16;
         /// Names the transaction.
@@ -22,5 +24,47 @@ layout! {
         attribute_id: u16 = 128, 16;
         /// Which part or instance of the attribute.
         attribute_modifier: u32 = 160, 32;
+    }
+}
+
+impl MadHeader {
+    /// A request of a class, with the class version that goes with it.
+    #[must_use]
+    pub const fn request(
+        class: u8,
+        method: u8,
+        attribute_id: u16,
+        attribute_modifier: u32,
+        transaction_id: u64,
+    ) -> Self {
+        Self {
+            base_version: 1,
+            class,
+            class_version: class::version(class),
+            method,
+            status: MadStatus::OK,
+            class_specific: 0,
+            transaction_id,
+            attribute_id,
+            attribute_modifier,
+        }
+    }
+
+    /// The answer to this request: the same header with the method of the answer and a status.
+    ///
+    /// Everything else is the requester's and goes back as it came, directed-route counters included.
+    #[must_use]
+    pub const fn response_to(&self, status: MadStatus) -> Self {
+        Self {
+            method: method::response(self.method),
+            status,
+            ..*self
+        }
+    }
+
+    /// Whether it answers a request. TrapRepress is one too, though its method lacks the bit.
+    #[must_use]
+    pub const fn is_response(&self) -> bool {
+        self.method & method::RESPONSE != 0 || self.method == method::TRAP_REPRESS
     }
 }

@@ -1,6 +1,7 @@
 //! Management datagrams: 256 octets, a header and an attribute (IBA 13 to 16).
 
 pub mod class_port_info;
+pub mod description;
 pub mod header;
 pub mod node;
 pub mod notice;
@@ -10,6 +11,7 @@ pub mod rmpp;
 pub mod sa;
 pub mod sm_info;
 pub mod smp;
+pub mod status;
 pub mod tables;
 
 /// Octets of every MAD.
@@ -27,6 +29,15 @@ pub mod class {
     pub const COM_MGT: u8 = 0x07;
     /// Subnet management, directed-route.
     pub const SUBN_DIRECTED: u8 = 0x81;
+
+    /// The class version that goes with a class.
+    #[must_use]
+    pub const fn version(class: u8) -> u8 {
+        match class {
+            SUBN_ADM | COM_MGT => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// Methods (IBA 13.4.5).
@@ -51,6 +62,22 @@ pub mod method {
     pub const RESPONSE: u8 = 0x80;
     /// GetResp.
     pub const GET_RESP: u8 = 0x81;
+    /// ReportResp.
+    pub const REPORT_RESP: u8 = 0x86;
+    /// GetTableResp.
+    pub const GET_TABLE_RESP: u8 = 0x92;
+    /// DeleteResp.
+    pub const DELETE_RESP: u8 = 0x95;
+
+    /// The method that answers a method: a Set is answered by GetResp, a Trap by TrapRepress.
+    #[must_use]
+    pub const fn response(method: u8) -> u8 {
+        match method {
+            GET | SET => GET_RESP,
+            TRAP => TRAP_REPRESS,
+            other => other | RESPONSE,
+        }
+    }
 }
 
 /// Attribute IDs.

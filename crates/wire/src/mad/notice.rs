@@ -3,8 +3,8 @@
 use crate::addr::{Gid, Lid};
 
 layout! {
-    /// Notice: what a trap carries, and a report to subscribers.
-    pub struct Notice [80] {
+    /// Notice: what a trap carries.
+    pub struct Notice [64] {
         /// A generic notice, not a maker's.
         generic: bool = 0, 1;
         /// 0 fatal, 1 urgent, 2 security, 3 subnet management, 4 informational.
@@ -21,7 +21,15 @@ layout! {
         count: u16 = 65, 15;
         /// What it is about, by trap number.
         details: [u8; 54] = 80, 432;
-        /// In a report of the subnet administrator: who sent it.
+    }
+}
+
+layout! {
+    /// A notice as the subnet administrator reports it to subscribers.
+    pub struct ReportedNotice [80] {
+        /// The notice.
+        notice: Notice = 0, 512;
+        /// GID of the port that sent it.
         issuer_gid: Gid = 512, 128;
     }
 }

@@ -1,6 +1,5 @@
 //! Performance management attributes: PortCounters and PortCountersExtended (IBA 16.1.3.5, 16.1.4.11).
 
-
 layout! {
     /// PortCounters: saturating counters.
     pub struct PortCounters [44] {

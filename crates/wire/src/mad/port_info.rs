@@ -14,8 +14,8 @@ layout! {
         lid: Lid = 128, 16;
         /// LID of the master subnet manager.
         master_sm_lid: Lid = 144, 16;
-        /// Capabilities: [`PortCapabilities`].
-        capability_mask: u32 = 160, 32;
+        /// Capabilities.
+        capability_mask: PortCapabilities = 160, 32;
         /// Diagnostic code.
         diag_code: u16 = 192, 16;
         /// Seconds until M_Key protection ends when the manager is silent; 0: never.
@@ -143,5 +143,8 @@ bitflags::bitflags! {
         const OTHER_LOCAL_CHANGES_NOTICE = 1 << 26;
         /// Has SwitchInfo.MulticastFDBTop.
         const MULTICAST_FDB_TOP = 1 << 30;
+        // Bits that have no name here are kept.
+        const _ = !0;
     }
 }
+newtype_field!(PortCapabilities(u32));

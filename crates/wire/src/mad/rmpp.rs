@@ -1,6 +1,5 @@
 //! Reliable multi-packet protocol: messages longer than one MAD (IBA 13.6).
 
-
 layout! {
     /// RMPP header: behind the MAD header in classes that use it.
     pub struct RmppHeader [12] {

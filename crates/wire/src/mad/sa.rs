@@ -1,6 +1,7 @@
 //! Subnet administration: the SA header and its records (IBA 15.2).
 
 use crate::addr::{Gid, Lid, PKey, QKey, Qpn, Sl};
+use crate::mad::description::NodeDescription;
 use crate::mad::header::MadHeader;
 use crate::mad::node::NodeInfo;
 use crate::mad::port_info::PortInfo;
@@ -163,8 +164,8 @@ layout! {
         lid: Lid = 0, 16;
         /// NodeInfo.
         node_info: NodeInfo = 32, 320;
-        /// NodeDescription, UTF-8, padded with zeros.
-        description: [u8; 64] = 352, 512;
+        /// NodeDescription.
+        description: NodeDescription = 352, 512;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Subnet management packets, LID-routed and directed-route (IBA 14.2.1).
 
 use crate::addr::{Lid, MKey};
+use crate::mad::status::MadStatus;
 
 layout! {
     /// What a LID-routed SMP carries behind the MAD header.
@@ -28,7 +29,7 @@ layout! {
         /// Direction: false on the way out, true on the way back.
         returning: bool = 32, 1;
         /// Status.
-        status: u16 = 33, 15;
+        status: MadStatus = 33, 15;
         /// Where in the path the packet is.
         hop_pointer: u8 = 48, 8;
         /// Hops of the path.
