@@ -14,6 +14,7 @@ pub mod layout;
 
 pub mod addr;
 pub mod bth;
+pub mod crc;
 pub mod error;
 pub mod ext;
 pub mod grh;

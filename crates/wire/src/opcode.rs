@@ -368,7 +368,9 @@ mod tests {
 
     #[test]
     fn reserved_codes_are_refused() {
-        for code in [0x15, 0x18, 0x1f, 0x2c, 0x56, 0x60, 0x63, 0x66, 0x80, 0x82, 0xb5, 0xb8, 0xc0, 0xff] {
+        for code in [
+            0x15, 0x18, 0x1f, 0x2c, 0x56, 0x60, 0x63, 0x66, 0x80, 0x82, 0xb5, 0xb8, 0xc0, 0xff,
+        ] {
             assert_eq!(Opcode::from_code(code), None, "{code:#x}");
         }
     }
@@ -400,7 +402,10 @@ mod tests {
         assert_eq!(Opcode::UdSendOnlyImmediate.headers_len(), 12);
         // The longest of all: RDETH, DETH and AtomicETH.
         assert_eq!(Opcode::RdCompareSwap.headers_len(), 40);
-        assert_eq!(Opcode::ALL.iter().map(|opcode| opcode.headers_len()).max(), Some(40));
+        assert_eq!(
+            Opcode::ALL.iter().map(|opcode| opcode.headers_len()).max(),
+            Some(40)
+        );
     }
 
     #[test]
@@ -420,6 +425,8 @@ mod tests {
         assert!(Opcode::RcReadResponseMiddle.is_response());
         assert!(Opcode::XrcAcknowledge.is_response());
         assert!(!Opcode::Cnp.is_request() && !Opcode::Cnp.is_response());
-        assert!(Opcode::UdSendOnlyImmediate.has_immediate() && Opcode::UdSendOnlyImmediate.is_request());
+        assert!(
+            Opcode::UdSendOnlyImmediate.has_immediate() && Opcode::UdSendOnlyImmediate.is_request()
+        );
     }
 }
