@@ -71,11 +71,11 @@ pub fn vcrc(packet: &[u8]) -> u16 {
     }
 }
 
-/// ICRC and VCRC, as they stand behind a packet that is given from its LRH to its padding inclusive.
+/// VCRC of a packet that is given from its LRH to its padding inclusive, and its ICRC.
 #[must_use]
-pub fn trailer(packet: &[u8]) -> [u8; TRAILER_LEN] {
-    let icrc = icrc(packet).to_le_bytes();
-    let vcrc = if packet.len() < LONG {
+pub fn vcrc_with_icrc(packet: &[u8], icrc: u32) -> u16 {
+    let icrc = icrc.to_le_bytes();
+    if packet.len() < LONG {
         let mut digest = SHORT_VCRC.digest();
         digest.update(packet);
         digest.update(&icrc);
@@ -85,8 +85,15 @@ pub fn trailer(packet: &[u8]) -> [u8; TRAILER_LEN] {
         digest.update(packet);
         digest.update(&icrc);
         truncate(digest.finalize())
-    };
-    let [i0, i1, i2, i3] = icrc;
+    }
+}
+
+/// ICRC and VCRC, as they stand behind a packet that is given from its LRH to its padding inclusive.
+#[must_use]
+pub fn trailer(packet: &[u8]) -> [u8; TRAILER_LEN] {
+    let icrc = icrc(packet);
+    let vcrc = vcrc_with_icrc(packet, icrc);
+    let [i0, i1, i2, i3] = icrc.to_le_bytes();
     let [v0, v1] = vcrc.to_le_bytes();
     [i0, i1, i2, i3, v0, v1]
 }

@@ -23,3 +23,10 @@ layout! {
         dgid: Gid = 192, 128;
     }
 }
+
+impl Grh {
+    /// The only `ip_version`.
+    pub const IP_VERSION: u8 = 6;
+    /// `next_header` where a BTH follows.
+    pub const NEXT_HEADER_BTH: u8 = 0x1B;
+}

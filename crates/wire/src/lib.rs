@@ -6,7 +6,7 @@
 //! offsets in the specification ([`layout`]), from which its `parse` and `emit` are made.
 //!
 //! Read first: [`layout`] (how a format is declared), [`addr`] (LID, GID, QPN, P_Key …) and
-//! `packet` (a whole packet, from LRH to VCRC).
+//! [`packet`] (a whole packet, from LRH to VCRC).
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -21,6 +21,7 @@ pub mod grh;
 pub mod lrh;
 pub mod mad;
 pub mod opcode;
+pub mod packet;
 pub mod time;
 pub mod units;
 

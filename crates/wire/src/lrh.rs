@@ -35,3 +35,24 @@ layout! {
         slid: Lid = 48, 16;
     }
 }
+
+impl NextHeader {
+    /// Whether the packet is raw: without BTH and ICRC.
+    #[must_use]
+    pub const fn is_raw(self) -> bool {
+        matches!(self, Self::RawEthertype | Self::RawIpv6)
+    }
+
+    /// Octets of the shortest packet of its kind, from the LRH to before the ICRC.
+    #[must_use]
+    pub const fn shortest(self) -> usize {
+        Lrh::LEN
+            + match self {
+                // The raw header: EtherType and 16 reserved bits (IBA 5.3).
+                Self::RawEthertype => 4,
+                Self::RawIpv6 => 40,
+                Self::Bth => 12,
+                Self::Grh => 40 + 12,
+            }
+    }
+}

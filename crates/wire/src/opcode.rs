@@ -3,6 +3,8 @@
 //! One table says of every opcode what it does, where in a message it stands and which extended
 //! headers follow the BTH. Everything else here is read from that table.
 
+use core::fmt;
+
 use bitflags::bitflags;
 
 /// Transport services: what the upper three bits of an opcode say.
@@ -342,6 +344,12 @@ impl Opcode {
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.row().name
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
