@@ -11,4 +11,5 @@
 #![forbid(unsafe_code)]
 
 pub mod spec;
+pub mod topology;
 pub mod view;

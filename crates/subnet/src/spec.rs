@@ -194,7 +194,11 @@ impl SubnetSpec {
                 return Err(SpecError::DuplicateName(node.name.clone()));
             }
             if let Some(other) = guids.insert(node.guid, &node.name) {
-                return Err(SpecError::DuplicateGuid(other.clone(), node.name.clone(), node.guid));
+                return Err(SpecError::DuplicateGuid(
+                    other.clone(),
+                    node.name.clone(),
+                    node.guid,
+                ));
             }
         }
         let mut cabled = BTreeSet::new();
@@ -204,14 +208,20 @@ impl SubnetSpec {
             };
             let ports = node.ports();
             if end.port == 0 || end.port > ports {
-                return Err(SpecError::NoSuchPort { node: node.name.clone(), port: end.port, ports });
+                return Err(SpecError::NoSuchPort {
+                    node: node.name.clone(),
+                    port: end.port,
+                    ports,
+                });
             }
             if !cabled.insert(end) {
                 return Err(SpecError::PortTwice(node.name.clone(), end.port));
             }
         }
         for node in &self.nodes {
-            let NodeKind::Host { ports, interfaces } = &node.kind else { continue };
+            let NodeKind::Host { ports, interfaces } = &node.kind else {
+                continue;
+            };
             for interface in interfaces {
                 if interface.port == 0 || interface.port > *ports {
                     return Err(SpecError::NoSuchPort {
@@ -225,7 +235,11 @@ impl SubnetSpec {
                 }
             }
         }
-        if let Some(bad) = self.partitions.iter().find(|partition| !partition.pkey.is_valid()) {
+        if let Some(bad) = self
+            .partitions
+            .iter()
+            .find(|partition| !partition.pkey.is_valid())
+        {
             return Err(SpecError::BadPKey(bad.pkey));
         }
         if let ManagerSpec::Own { node, .. } = self.manager
