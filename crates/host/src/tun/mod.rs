@@ -1,0 +1,3 @@
+//! TUN devices: the ends of IPoIB interfaces in the hosts' IP stacks.
+
+pub(crate) mod ioctl;
