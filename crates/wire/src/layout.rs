@@ -16,6 +16,8 @@
 //! zero, not looked at when read. That fields lie within the format and do not overlap is checked
 //! when the crate is compiled.
 
+use core::net::{Ipv4Addr, Ipv6Addr};
+
 use crate::error::BadField;
 
 /// A type that a format's field can have.
@@ -33,6 +35,7 @@ pub trait Field: Sized {
 /// Reads `width` (1 to 64) bits at bit `offset`, most significant first.
 #[inline(always)]
 #[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "masked to no more than 64 bits")]
 pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u64 {
     let first = offset / 8;
     let last = (offset + width - 1) / 8;
@@ -42,11 +45,12 @@ pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u64 {
     }
     let spare = (last + 1) * 8 - (offset + width);
     let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-    ((value >> spare) as u64) & mask
+    (value >> spare) as u64 & mask
 }
 
 /// Writes the low `width` (1 to 64) bits of `value` at bit `offset`, leaving the bits around them.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the low octet is what is wanted")]
 pub fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u64) {
     let first = offset / 8;
     let last = (offset + width - 1) / 8;
@@ -130,6 +134,14 @@ macro_rules! layout {
                 let bytes = &mut bytes[..$len];
                 bytes.fill(0);
                 $( $crate::layout::Field::write(&self.$field, bytes, $offset, $width); )*
+            }
+
+            /// The format as its octets.
+            #[must_use]
+            pub fn to_bytes(&self) -> [u8; $len] {
+                let mut bytes = [0; $len];
+                self.emit(&mut bytes);
+                bytes
             }
         }
 
@@ -261,6 +273,30 @@ impl<const N: usize> Field for [u8; N] {
     #[inline]
     fn write(&self, bytes: &mut [u8], offset: usize, _width: usize) {
         bytes[offset / 8..offset / 8 + N].copy_from_slice(self);
+    }
+}
+
+impl Field for Ipv4Addr {
+    #[inline]
+    fn read(bytes: &[u8], offset: usize, width: usize) -> Result<Self, BadField> {
+        u32::read(bytes, offset, width).map(Self::from_bits)
+    }
+
+    #[inline]
+    fn write(&self, bytes: &mut [u8], offset: usize, width: usize) {
+        self.to_bits().write(bytes, offset, width);
+    }
+}
+
+impl Field for Ipv6Addr {
+    #[inline]
+    fn read(bytes: &[u8], offset: usize, width: usize) -> Result<Self, BadField> {
+        <[u8; 16]>::read(bytes, offset, width).map(Self::from)
+    }
+
+    #[inline]
+    fn write(&self, bytes: &mut [u8], offset: usize, width: usize) {
+        self.octets().write(bytes, offset, width);
     }
 }
 

@@ -18,6 +18,7 @@ pub mod crc;
 pub mod error;
 pub mod ext;
 pub mod grh;
+pub mod ipoib;
 pub mod lrh;
 pub mod mad;
 pub mod opcode;

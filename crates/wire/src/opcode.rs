@@ -139,7 +139,7 @@ struct Row {
     operation: Operation,
     position: Position,
     headers: Headers,
-    headers_len: u8,
+    headers_len: usize,
     name: &'static str,
 }
 
@@ -162,7 +162,7 @@ macro_rules! opcodes {
                         operation: Operation::$operation,
                         position: Position::$position,
                         headers: Headers::empty()$( .union(Headers::$header) )*,
-                        headers_len: Headers::empty()$( .union(Headers::$header) )*.octets() as u8,
+                        headers_len: Headers::empty()$( .union(Headers::$header) )*.octets(),
                         name: $name,
                     } }, )* )*
                 }
@@ -297,7 +297,7 @@ impl Opcode {
     /// Octets of the extended headers.
     #[must_use]
     pub const fn headers_len(self) -> usize {
-        self.row().headers_len as usize
+        self.row().headers_len
     }
 
     /// Whether immediate data comes with it.
