@@ -105,6 +105,8 @@ impl fmt::Debug for NodeDescription {
     }
 }
 
+attributes! { NodeDescription = super::attribute::NODE_DESCRIPTION; }
+
 impl Field for NodeDescription {
     fn read(bytes: &[u8], offset: usize, width: usize) -> Result<Self, BadField> {
         <[u8; 64]>::read(bytes, offset, width).map(Self)

@@ -1,4 +1,4 @@
-//! Attributes of nodes: NodeInfo, NodeDescription, SwitchInfo (IBA 14.2.5.2 to 14.2.5.4).
+//! Attributes of nodes: NodeInfo and SwitchInfo (IBA 14.2.5.3, 14.2.5.4).
 
 use crate::addr::{Guid, Lid};
 use crate::units::NodeType;
@@ -35,6 +35,7 @@ layout! {
 
 layout! {
     /// SwitchInfo.
+    #[derive(Default)]
     pub struct SwitchInfo [20] {
         /// LIDs that the linear forwarding table holds.
         linear_fdb_cap: u16 = 0, 16;
@@ -73,4 +74,9 @@ layout! {
         /// The largest multicast LID in the multicast table.
         multicast_fdb_top: Lid = 144, 16;
     }
+}
+
+attributes! {
+    NodeInfo = super::attribute::NODE_INFO;
+    SwitchInfo = super::attribute::SWITCH_INFO;
 }

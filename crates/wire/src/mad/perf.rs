@@ -1,12 +1,68 @@
 //! Performance management attributes: PortCounters and PortCountersExtended (IBA 16.1.3.5, 16.1.4.11).
 
+use crate::ParseError;
+use crate::mad::attribute::{self, Attribute};
+use crate::mad::class;
+use crate::mad::header::MadHeader;
+use crate::mad::status::MadStatus;
+
 layout! {
-    /// PortCounters: saturating counters.
+    /// A performance management MAD.
+    pub struct PerfMad [256] {
+        /// MAD header.
+        header: MadHeader = 0, 192;
+        /// The attribute.
+        data: [u8; 192] = 512, 1536;
+    }
+}
+
+impl PerfMad {
+    /// A request about an attribute. The port is named in the attribute, not in the modifier.
+    #[must_use]
+    pub fn request<A: Attribute>(method: u8, transaction_id: u64, attribute: &A) -> Self {
+        let mut mad = Self {
+            header: MadHeader::request(class::PERF_MGT, method, A::ID, 0, transaction_id),
+            data: [0; 192],
+        };
+        attribute.emit(&mut mad.data);
+        mad
+    }
+
+    /// The answer that carries an attribute.
+    #[must_use]
+    pub fn response<A: Attribute>(&self, attribute: &A) -> Self {
+        let mut mad = self.refusal(MadStatus::OK);
+        mad.data = [0; 192];
+        attribute.emit(&mut mad.data);
+        mad
+    }
+
+    /// The answer that refuses; the attribute goes back as it came.
+    #[must_use]
+    pub const fn refusal(&self, status: MadStatus) -> Self {
+        Self {
+            header: self.header.response_to(status),
+            ..*self
+        }
+    }
+
+    /// The attribute that the MAD carries.
+    ///
+    /// # Errors
+    /// A field holds an undefined value.
+    pub fn attribute<A: Attribute>(&self) -> Result<A, ParseError> {
+        A::parse(&self.data)
+    }
+}
+
+layout! {
+    /// PortCounters: saturating counters. A Set writes the counters that it selects.
+    #[derive(Default)]
     pub struct PortCounters [44] {
         /// Port; 255: all.
         port_select: u8 = 8, 8;
         /// In a Set: which counters.
-        counter_select: u16 = 16, 16;
+        counter_select: CounterSelect = 16, 16;
         /// SymbolErrorCounter.
         symbol_errors: u16 = 32, 16;
         /// LinkErrorRecoveryCounter.
@@ -26,7 +82,7 @@ layout! {
         /// PortRcvConstraintErrors.
         receive_constraint_errors: u8 = 136, 8;
         /// In a Set: which counters, continued.
-        counter_select2: u8 = 144, 8;
+        counter_select2: CounterSelect2 = 144, 8;
         /// LocalLinkIntegrityErrors.
         local_link_integrity_errors: u8 = 152, 4;
         /// ExcessiveBufferOverrunErrors.
@@ -49,12 +105,13 @@ layout! {
 }
 
 layout! {
-    /// PortCountersExtended: 64-bit counters.
+    /// PortCountersExtended: 64-bit counters. A Set writes the counters that it selects.
+    #[derive(Default)]
     pub struct PortCountersExtended [72] {
         /// Port; 255: all.
         port_select: u8 = 8, 8;
         /// In a Set: which counters.
-        counter_select: u16 = 16, 16;
+        counter_select: ExtendedCounterSelect = 16, 16;
         /// PortXmitData, in 4 octets.
         transmit_data: u64 = 64, 64;
         /// PortRcvData, in 4 octets.
@@ -73,3 +130,89 @@ layout! {
         multicast_receive_packets: u64 = 512, 64;
     }
 }
+
+attributes! {
+    PortCounters = attribute::PORT_COUNTERS;
+    PortCountersExtended = attribute::PORT_COUNTERS_EXTENDED;
+}
+
+/// PortSelect: all ports together.
+pub const ALL_PORTS: u8 = 0xFF;
+
+bitflags::bitflags! {
+    /// PortCounters.CounterSelect.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct CounterSelect: u16 {
+        /// SymbolErrorCounter.
+        const SYMBOL_ERRORS = 1 << 0;
+        /// LinkErrorRecoveryCounter.
+        const LINK_ERROR_RECOVERIES = 1 << 1;
+        /// LinkDownedCounter.
+        const LINK_DOWNED = 1 << 2;
+        /// PortRcvErrors.
+        const RECEIVE_ERRORS = 1 << 3;
+        /// PortRcvRemotePhysicalErrors.
+        const RECEIVE_REMOTE_PHYSICAL_ERRORS = 1 << 4;
+        /// PortRcvSwitchRelayErrors.
+        const RECEIVE_SWITCH_RELAY_ERRORS = 1 << 5;
+        /// PortXmitDiscards.
+        const TRANSMIT_DISCARDS = 1 << 6;
+        /// PortXmitConstraintErrors.
+        const TRANSMIT_CONSTRAINT_ERRORS = 1 << 7;
+        /// PortRcvConstraintErrors.
+        const RECEIVE_CONSTRAINT_ERRORS = 1 << 8;
+        /// LocalLinkIntegrityErrors.
+        const LOCAL_LINK_INTEGRITY_ERRORS = 1 << 9;
+        /// ExcessiveBufferOverrunErrors.
+        const EXCESSIVE_BUFFER_OVERRUNS = 1 << 10;
+        /// VL15Dropped.
+        const VL15_DROPPED = 1 << 11;
+        /// PortXmitData.
+        const TRANSMIT_DATA = 1 << 12;
+        /// PortRcvData.
+        const RECEIVE_DATA = 1 << 13;
+        /// PortXmitPkts.
+        const TRANSMIT_PACKETS = 1 << 14;
+        /// PortRcvPkts.
+        const RECEIVE_PACKETS = 1 << 15;
+    }
+}
+newtype_field!(CounterSelect(u16));
+
+bitflags::bitflags! {
+    /// PortCounters.CounterSelect2.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct CounterSelect2: u8 {
+        /// PortXmitWait.
+        const TRANSMIT_WAIT = 1 << 0;
+        /// QP1Dropped.
+        const QP1_DROPPED = 1 << 1;
+        const _ = !0;
+    }
+}
+newtype_field!(CounterSelect2(u8));
+
+bitflags::bitflags! {
+    /// PortCountersExtended.CounterSelect.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct ExtendedCounterSelect: u16 {
+        /// PortXmitData.
+        const TRANSMIT_DATA = 1 << 0;
+        /// PortRcvData.
+        const RECEIVE_DATA = 1 << 1;
+        /// PortXmitPkts.
+        const TRANSMIT_PACKETS = 1 << 2;
+        /// PortRcvPkts.
+        const RECEIVE_PACKETS = 1 << 3;
+        /// PortUnicastXmitPkts.
+        const UNICAST_TRANSMIT_PACKETS = 1 << 4;
+        /// PortUnicastRcvPkts.
+        const UNICAST_RECEIVE_PACKETS = 1 << 5;
+        /// PortMulticastXmitPkts.
+        const MULTICAST_TRANSMIT_PACKETS = 1 << 6;
+        /// PortMulticastRcvPkts.
+        const MULTICAST_RECEIVE_PACKETS = 1 << 7;
+        const _ = !0;
+    }
+}
+newtype_field!(ExtendedCounterSelect(u16));

@@ -101,7 +101,7 @@ layout! {
         /// Round trip on the link, in 4 ns.
         link_round_trip_latency: u32 = 456, 24;
         /// More capabilities.
-        capability_mask2: u16 = 480, 16;
+        capability_mask2: PortCapabilities2 = 480, 16;
         /// Extended speed in use: 1 FDR, 2 EDR, 4 HDR, 8 NDR.
         link_speed_ext_active: u8 = 496, 4;
         /// Extended speeds that the port can do.
@@ -110,6 +110,12 @@ layout! {
         link_speed_ext_enabled: u8 = 507, 5;
     }
 }
+
+attributes! { PortInfo = super::attribute::PORT_INFO; }
+
+/// In the attribute modifier of PortInfo, above the port: the manager knows extended speeds
+/// (IBA 14.2.5.6), so the port may report them.
+pub const MODIFIER_EXTENDED_SPEEDS: u32 = 1 << 31;
 
 bitflags::bitflags! {
     /// PortInfo.CapabilityMask.
@@ -121,30 +127,88 @@ bitflags::bitflags! {
         const NOTICE = 1 << 2;
         /// Can send traps.
         const TRAP = 1 << 3;
+        /// Has optional inter-packet delays.
+        const OPTIONAL_IPD = 1 << 4;
         /// Has automatic path migration.
         const AUTOMATIC_MIGRATION = 1 << 5;
         /// Has an SLtoVL table.
         const SL_MAPPING = 1 << 6;
+        /// Keeps its M_Key without power.
+        const M_KEY_NVRAM = 1 << 7;
+        /// Keeps its P_Keys without power.
+        const P_KEY_NVRAM = 1 << 8;
+        /// Has LEDInfo.
+        const LED_INFO = 1 << 9;
+        /// A subnet manager is there and told to stay quiet.
+        const SM_DISABLED = 1 << 10;
         /// Has a system image GUID.
         const SYSTEM_IMAGE_GUID = 1 << 11;
+        /// A switch that sends trap 259 for its external ports.
+        const P_KEY_SWITCH_EXTERNAL_PORT_TRAP = 1 << 12;
+        /// Has CableInfo.
+        const CABLE_INFO = 1 << 13;
         /// Has extended speeds.
         const EXTENDED_SPEEDS = 1 << 14;
         /// Has a second capability mask.
         const CAPABILITY_MASK2 = 1 << 15;
         /// Has a communication manager.
         const COMMUNICATION_MANAGEMENT = 1 << 16;
+        /// Has SNMP tunnelling.
+        const SNMP_TUNNELING = 1 << 17;
+        /// Can re-initialize without losing state.
+        const REINIT = 1 << 18;
+        /// Has device management.
+        const DEVICE_MANAGEMENT = 1 << 19;
+        /// Has a maker's class.
+        const VENDOR_CLASS = 1 << 20;
         /// Can send directed-route notices.
         const DR_NOTICE = 1 << 21;
         /// Sends a notice when the capability mask changes.
         const CAPABILITY_MASK_NOTICE = 1 << 22;
+        /// Has boot management.
+        const BOOT_MANAGEMENT = 1 << 23;
+        /// Measures the link's round trip.
+        const LINK_ROUND_TRIP_LATENCY = 1 << 24;
         /// Knows the client-reregister bit.
         const CLIENT_REREGISTRATION = 1 << 25;
         /// Sends a notice when its description or link changes.
         const OTHER_LOCAL_CHANGES_NOTICE = 1 << 26;
+        /// Has a table of speed and width pairs.
+        const LINK_SPEED_WIDTH_PAIRS = 1 << 27;
+        /// Has a maker's attributes.
+        const VENDOR_MADS = 1 << 28;
+        /// Can suppress traps for multicast packets with a wrong P_Key.
+        const MULTICAST_P_KEY_TRAP_SUPPRESSION = 1 << 29;
         /// Has SwitchInfo.MulticastFDBTop.
         const MULTICAST_FDB_TOP = 1 << 30;
+        /// Has HierarchyInfo.
+        const HIERARCHY_INFO = 1 << 31;
         // Bits that have no name here are kept.
         const _ = !0;
     }
 }
 newtype_field!(PortCapabilities(u32));
+
+bitflags::bitflags! {
+    /// PortInfo.CapabilityMask2.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct PortCapabilities2: u16 {
+        /// Its description can be set.
+        const SET_NODE_DESCRIPTION = 1 << 0;
+        /// Has PortInfoExtended.
+        const PORT_INFO_EXTENDED = 1 << 1;
+        /// Has virtual ports.
+        const VIRTUALIZATION = 1 << 2;
+        /// Has a table of port states.
+        const SWITCH_PORT_STATE_TABLE = 1 << 3;
+        /// Can do width 2x.
+        const LINK_WIDTH_2X = 1 << 4;
+        /// Can do HDR.
+        const LINK_SPEED_HDR = 1 << 5;
+        /// Can do NDR.
+        const LINK_SPEED_NDR = 1 << 10;
+        // Bits that have no name here are kept.
+        const _ = !0;
+    }
+}
+newtype_field!(PortCapabilities2(u16));

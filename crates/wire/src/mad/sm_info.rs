@@ -31,3 +31,19 @@ layout! {
         state: SmState = 164, 4;
     }
 }
+
+attributes! { SmInfo = super::attribute::SM_INFO; }
+
+/// What a Set(SMInfo) asks for, in its attribute modifier (IBA 14.4.1).
+pub mod control {
+    /// To the winner: be master, I hand over.
+    pub const HANDOVER: u32 = 1;
+    /// To the former master: I have taken over.
+    pub const ACKNOWLEDGE: u32 = 2;
+    /// To a standby: stay quiet.
+    pub const DISABLE: u32 = 3;
+    /// To a quiet one: be standby.
+    pub const STANDBY: u32 = 4;
+    /// To a standby: discover the subnet again.
+    pub const DISCOVER: u32 = 5;
+}

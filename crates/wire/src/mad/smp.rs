@@ -1,17 +1,72 @@
 //! Subnet management packets, LID-routed and directed-route (IBA 14.2.1).
 
+use crate::ParseError;
 use crate::addr::{Lid, MKey};
+use crate::mad::attribute::Attribute;
+use crate::mad::class;
+use crate::mad::header::MadHeader;
+use crate::mad::method;
 use crate::mad::status::MadStatus;
 
 layout! {
-    /// What a LID-routed SMP carries behind the MAD header.
+    /// A LID-routed SMP. Of a directed-route one it reads what both have, too.
     pub struct LidSmp [256] {
         /// The MAD header.
-        header: super::header::MadHeader = 0, 192;
+        header: MadHeader = 0, 192;
         /// Management key.
         m_key: MKey = 192, 64;
         /// The attribute.
         data: [u8; 64] = 512, 512;
+    }
+}
+
+impl LidSmp {
+    /// A request with nothing in the attribute: a Get.
+    #[must_use]
+    pub const fn request(
+        method: u8,
+        attribute_id: u16,
+        modifier: u32,
+        transaction_id: u64,
+        m_key: MKey,
+    ) -> Self {
+        let header = MadHeader::request(
+            class::SUBN_LID,
+            method,
+            attribute_id,
+            modifier,
+            transaction_id,
+        );
+        Self {
+            header,
+            m_key,
+            data: [0; 64],
+        }
+    }
+
+    /// The same MAD with an attribute in it.
+    #[must_use]
+    pub fn with<A: Attribute>(mut self, attribute: &A) -> Self {
+        self.data = [0; 64];
+        attribute.emit(&mut self.data);
+        self
+    }
+
+    /// The answer, with what the request carried.
+    #[must_use]
+    pub const fn response_to(&self, status: MadStatus) -> Self {
+        Self {
+            header: self.header.response_to(status),
+            ..*self
+        }
+    }
+
+    /// The attribute that the MAD carries.
+    ///
+    /// # Errors
+    /// A field holds an undefined value.
+    pub fn attribute<A: Attribute>(&self) -> Result<A, ParseError> {
+        A::parse(&self.data)
     }
 }
 
@@ -52,5 +107,131 @@ layout! {
         initial_path: [u8; 64] = 1024, 512;
         /// Ports come in by.
         return_path: [u8; 64] = 1536, 512;
+    }
+}
+
+impl DirectedSmp {
+    /// A request with nothing in the attribute, directed all the way.
+    #[must_use]
+    pub const fn request(
+        method: u8,
+        attribute_id: u16,
+        modifier: u32,
+        transaction_id: u64,
+        m_key: MKey,
+        path: &HopPath,
+    ) -> Self {
+        Self {
+            base_version: 1,
+            class: class::SUBN_DIRECTED,
+            class_version: 1,
+            method,
+            returning: false,
+            status: MadStatus::OK,
+            hop_pointer: 0,
+            hop_count: path.count,
+            transaction_id,
+            attribute_id,
+            attribute_modifier: modifier,
+            m_key,
+            dr_slid: Lid::PERMISSIVE,
+            dr_dlid: Lid::PERMISSIVE,
+            data: [0; 64],
+            initial_path: path.ports,
+            return_path: [0; 64],
+        }
+    }
+
+    /// The same MAD with an attribute in it.
+    #[must_use]
+    pub fn with<A: Attribute>(mut self, attribute: &A) -> Self {
+        self.data = [0; 64];
+        attribute.emit(&mut self.data);
+        self
+    }
+
+    /// The answer, with what the request carried, pointed back the way it came. DrSLID stays the
+    /// requester's and the hop pointer is the SMI's to move (IBA 14.2.2.3, 14.2.2.4).
+    #[must_use]
+    pub const fn response_to(&self, status: MadStatus) -> Self {
+        Self {
+            method: method::response(self.method),
+            returning: true,
+            status,
+            ..*self
+        }
+    }
+
+    /// The attribute that the MAD carries.
+    ///
+    /// # Errors
+    /// A field holds an undefined value.
+    pub fn attribute<A: Attribute>(&self) -> Result<A, ParseError> {
+        A::parse(&self.data)
+    }
+}
+
+/// A directed route: the ports to leave by, one a hop, at most 63.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HopPath {
+    /// As in the initial path of an SMP: entry 0 is not used.
+    ports: [u8; 64],
+    count: u8,
+}
+
+impl HopPath {
+    /// To the node itself.
+    pub const LOCAL: Self = Self {
+        ports: [0; 64],
+        count: 0,
+    };
+    /// Hops of the longest route.
+    pub const MAX: usize = 63;
+
+    /// A route by these ports, if it is not too long.
+    #[must_use]
+    pub fn new(ports: &[u8]) -> Option<Self> {
+        ports
+            .iter()
+            .try_fold(Self::LOCAL, |path, &port| path.then(port))
+    }
+
+    /// This route and one hop more, if it is not too long.
+    #[must_use]
+    pub const fn then(mut self, port: u8) -> Option<Self> {
+        if self.count as usize == Self::MAX {
+            return None;
+        }
+        self.count += 1;
+        self.ports[self.count as usize] = port;
+        Some(self)
+    }
+
+    /// The route of an SMP, if its hop count is valid.
+    #[must_use]
+    pub fn of(smp: &DirectedSmp) -> Option<Self> {
+        Self::new(smp.initial_path.get(1..=usize::from(smp.hop_count))?)
+    }
+
+    /// The ports, the first hop first.
+    #[must_use]
+    pub fn ports(&self) -> &[u8] {
+        &self.ports[1..=usize::from(self.count)]
+    }
+}
+
+impl core::fmt::Display for HopPath {
+    /// As the stock tools write routes: `0,1,3`, the leading 0 being the node itself.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("0")?;
+        self.ports()
+            .iter()
+            .try_for_each(|port| write!(f, ",{port}"))
+    }
+}
+
+impl core::fmt::Debug for HopPath {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
     }
 }

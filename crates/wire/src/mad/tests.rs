@@ -1,0 +1,1 @@
+//! What holds for all formats of management datagrams.
