@@ -58,90 +58,85 @@ packet_errors! {
         /// What it says.
         version: u8,
     } = 1 "link-version", "LRH.LVer is {version}, expected 0";
-    /// No room for the CRCs.
-    CrcsShort {
-        /// Octets that are there.
-        have: usize,
-    } = 2 "crcs-short", "a packet of {have} octets has no room for its CRCs";
     /// Not whole 4-octet words.
     Unaligned {
         /// Octets from LRH to padding.
         have: usize,
-    } = 3 "unaligned", "{have} octets from LRH to padding are not whole 4-octet words";
+    } = 2 "unaligned", "{have} octets from LRH to padding are not whole 4-octet words";
     /// LRH.PktLen.
     PacketLength {
         /// Octets that it says.
         said: usize,
         /// Octets that are there.
         have: usize,
-    } = 4 "packet-length", "LRH.PktLen says {said} octets, {have} are there";
+    } = 3 "packet-length", "LRH.PktLen says {said} octets, {have} are there";
     /// The headers that LRH.LNH announces do not fit.
     HeadersShort {
         /// Octets that they need.
         need: usize,
         /// Octets that are there.
         have: usize,
-    } = 5 "headers-short", "the headers that LRH.LNH announces need {need} octets, only {have} are there";
+    } = 4 "headers-short", "the headers that LRH.LNH announces need {need} octets, only {have} are there";
     /// LRH.DLID.
-    DestinationLid = 6 "destination-lid", "LRH.DLID is 0, which is reserved";
+    DestinationLid = 5 "destination-lid", "LRH.DLID is 0, which is reserved";
     /// LRH.SLID.
     SourceLid {
         /// What it says.
         slid: Lid,
-    } = 7 "source-lid", "LRH.SLID is {slid}, a multicast LID";
+    } = 6 "source-lid", "LRH.SLID is {slid}, a multicast LID";
     /// LRH.LNH.
     Raw {
         /// What it says.
         next_header: u8,
-    } = 8 "raw", "LRH.LNH is {next_header}, a raw packet, expected 2 (BTH) or 3 (GRH)";
+    } = 7 "raw", "LRH.LNH is {next_header}, a raw packet, expected 2 (BTH) or 3 (GRH)";
     /// GRH.IPVer.
     GrhVersion {
         /// What it says.
         version: u8,
-    } = 9 "grh-version", "GRH.IPVer is {version}, expected 6";
+    } = 8 "grh-version", "GRH.IPVer is {version}, expected 6";
     /// GRH.NxtHdr.
     GrhNextHeader {
         /// What it says.
         next_header: u8,
-    } = 10 "grh-next-header", "GRH.NxtHdr is {next_header:#x}, expected 0x1b";
+    } = 9 "grh-next-header", "GRH.NxtHdr is {next_header:#x}, expected 0x1b";
     /// GRH.PayLen.
     GrhPayloadLength {
         /// Octets that it says.
         said: usize,
         /// Octets that are there.
         have: usize,
-    } = 11 "grh-payload-length", "GRH.PayLen says {said} octets, {have} are there";
+    } = 10 "grh-payload-length", "GRH.PayLen says {said} octets, {have} are there";
     /// BTH.OpCode.
     Opcode {
         /// What it says.
         code: u8,
-    } = 12 "opcode", "BTH.OpCode is {code:#x}, which is reserved";
+    } = 11 "opcode", "BTH.OpCode is {code:#x}, which is reserved";
     /// BTH.TVer.
     TransportVersion {
         /// What it says.
         version: u8,
-    } = 13 "transport-version", "BTH.TVer is {version}, expected 0";
+    } = 12 "transport-version", "BTH.TVer is {version}, expected 0";
     /// A multicast destination, but no GRH.
     MulticastWithoutGrh {
         /// LRH.DLID.
         dlid: Lid,
         /// BTH.DestQP.
         dest_qpn: Qpn,
-    } = 14 "multicast-without-grh", "a packet to LID {dlid}, QP {dest_qpn} needs a GRH";
+    } = 13 "multicast-without-grh", "a packet to LID {dlid}, QP {dest_qpn} needs a GRH";
     /// One of DLID and DGID is multicast.
     MulticastGid {
         /// LRH.DLID.
         dlid: Lid,
         /// GRH.DGID.
         dgid: Gid,
-    } = 15 "multicast-gid", "LRH.DLID is {dlid}, GRH.DGID is {dgid}: both or neither must be multicast";
+    } = 14 "multicast-gid", "LRH.DLID is {dlid}, GRH.DGID is {dgid}: both or neither must be multicast";
     /// Multicast asks for QP 0xFFFFFF, and the other way round.
     MulticastQpn {
         /// LRH.DLID.
         dlid: Lid,
         /// BTH.DestQP.
         dest_qpn: Qpn,
-    } = 16 "multicast-qpn", "LRH.DLID is {dlid}, BTH.DestQP is {dest_qpn}: QP 0xffffff goes with multicast";
+    } = 15 "multicast-qpn", "LRH.DLID is {dlid}, BTH.DestQP is {dest_qpn}: QP 0xffffff goes with multicast";
     /// The extended headers that the opcode asks for do not fit.
     ExtendedHeadersShort {
         /// BTH.OpCode.
@@ -150,26 +145,26 @@ packet_errors! {
         need: usize,
         /// Octets that are there.
         have: usize,
-    } = 17 "extended-headers-short", "{opcode} needs {need} octets of extended headers, only {have} are there";
+    } = 16 "extended-headers-short", "{opcode} needs {need} octets of extended headers, only {have} are there";
     /// BTH.PadCnt.
     PadCount {
         /// What it says.
         pad: u8,
         /// Octets behind the headers.
         have: usize,
-    } = 18 "pad-count", "BTH.PadCnt is {pad}, only {have} octets follow the headers";
+    } = 17 "pad-count", "BTH.PadCnt is {pad}, only {have} octets follow the headers";
     /// Invariant CRC.
     Icrc {
         /// What the packet carries.
         found: u32,
         /// What would be right.
         computed: u32,
-    } = 19 "icrc", "the ICRC is {found:#010x}, expected {computed:#010x}";
+    } = 18 "icrc", "the ICRC is {found:#010x}, expected {computed:#010x}";
     /// Variant CRC.
     Vcrc {
         /// What the packet carries.
         found: u16,
         /// What would be right.
         computed: u16,
-    } = 20 "vcrc", "the VCRC is {found:#06x}, expected {computed:#06x}";
+    } = 19 "vcrc", "the VCRC is {found:#06x}, expected {computed:#06x}";
 }
