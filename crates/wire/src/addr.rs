@@ -152,7 +152,9 @@ impl PKey {
     /// partition, and not both limited.
     #[must_use]
     pub const fn matches(self, other: Self) -> bool {
-        self.is_valid() && self.partition() == other.partition() && (self.is_full() || other.is_full())
+        self.is_valid()
+            && self.partition() == other.partition()
+            && (self.is_full() || other.is_full())
     }
 }
 
@@ -245,7 +247,10 @@ impl Gid {
 
     /// The lower 64 bits.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the lower half is what is asked for"
+    )]
     pub const fn guid(self) -> Guid {
         Guid(u128::from_be_bytes(self.0) as u64)
     }
@@ -279,5 +284,74 @@ impl Field for Gid {
     #[inline]
     fn write(&self, bytes: &mut [u8], offset: usize, width: usize) {
         self.0.write(bytes, offset, width);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// IBA 4.1.3.
+    #[test]
+    fn lid_ranges() {
+        let kind = |number| {
+            (
+                Lid::new(number).is_unicast(),
+                Lid::new(number).is_multicast(),
+            )
+        };
+        assert_eq!([0, 0xFFFF].map(kind), [(false, false); 2]);
+        assert_eq!([1, 0xBFFF].map(kind), [(true, false); 2]);
+        assert_eq!([0xC000, 0xFFFE].map(kind), [(false, true); 2]);
+    }
+
+    /// IBA 10.9.3.
+    #[test]
+    fn pkeys_match() {
+        let matches = |a, b| {
+            let forward = PKey::new(a).matches(PKey::new(b));
+            assert_eq!(forward, PKey::new(b).matches(PKey::new(a)));
+            forward
+        };
+        assert!(matches(0xFFFF, 0xFFFF));
+        assert!(matches(0xFFFF, 0x7FFF));
+        assert!(!matches(0x7FFF, 0x7FFF), "both limited");
+        assert!(!matches(0x8001, 0x8002));
+        assert!(!matches(0x8000, 0x8000), "names no partition");
+        assert!(!matches(0x8000, 0x0000));
+    }
+
+    #[test]
+    fn bits_beyond_the_field_are_dropped() {
+        assert_eq!(
+            Qpn::from_bits_truncate(0x8000_0404),
+            Qpn::from_bits_truncate(0x404)
+        );
+        assert_eq!(Psn::from_bits_truncate(0x0100_0000).bits(), 0);
+        assert_eq!(Sl::from_bits_truncate(0x1f).bits(), 15);
+        assert_eq!(Guid::from_bits_truncate(u64::MAX).bits(), u64::MAX);
+    }
+
+    #[test]
+    fn text() {
+        let guid = Guid::new(0x0002_c902_0024_f636);
+        assert_eq!(guid.to_string(), "0x0002c9020024f636");
+        let gid = Gid::from_prefix_guid(Gid::DEFAULT_PREFIX, guid);
+        assert_eq!(gid.to_string(), "fe80::2:c902:24:f636");
+        assert_eq!((gid.prefix(), gid.guid()), (Gid::DEFAULT_PREFIX, guid));
+        assert_eq!(
+            format!("{} {} {:?}", Lid::new(7), PKey::DEFAULT_FULL, Qpn::GSI),
+            "7 0xffff 0x000001"
+        );
+    }
+
+    #[test]
+    fn keys() {
+        assert!(QKey::GSI.is_controlled() && !QKey::new(0x0b1b).is_controlled());
+        assert_eq!(PKey::new(0x0001).full(), PKey::new(0x8001));
+        assert_eq!(
+            PKey::DEFAULT_LIMITED.partition(),
+            PKey::DEFAULT_FULL.partition()
+        );
     }
 }

@@ -35,7 +35,10 @@ pub trait Field: Sized {
 /// Reads `width` (1 to 64) bits at bit `offset`, most significant first.
 #[inline(always)]
 #[must_use]
-#[expect(clippy::cast_possible_truncation, reason = "masked to no more than 64 bits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "masked to no more than 64 bits"
+)]
 pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u64 {
     let first = offset / 8;
     let last = (offset + width - 1) / 8;
@@ -44,18 +47,29 @@ pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u64 {
         value = value << 8 | u128::from(byte);
     }
     let spare = (last + 1) * 8 - (offset + width);
-    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    let mask = if width == 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    };
     (value >> spare) as u64 & mask
 }
 
 /// Writes the low `width` (1 to 64) bits of `value` at bit `offset`, leaving the bits around them.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the low octet is what is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low octet is what is wanted"
+)]
 pub fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u64) {
     let first = offset / 8;
     let last = (offset + width - 1) / 8;
     let spare = (last + 1) * 8 - (offset + width);
-    let mask = (if width == 64 { u64::MAX } else { (1 << width) - 1 }) as u128;
+    let mask = (if width == 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    }) as u128;
     let mut value = (u128::from(value) & mask) << spare;
     let mut mask = mask << spare;
     for byte in bytes[first..=last].iter_mut().rev() {
@@ -315,4 +329,49 @@ macro_rules! newtype_field {
             }
         }
     )* };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bits_are_counted_from_the_most_significant() {
+        let bytes = [0b1010_0101, 0xff, 0x00, 0x12];
+        assert_eq!(read_bits(&bytes, 0, 1), 1);
+        assert_eq!(read_bits(&bytes, 1, 3), 0b010);
+        assert_eq!(read_bits(&bytes, 4, 8), 0b0101_1111);
+        assert_eq!(read_bits(&bytes, 24, 8), 0x12);
+        assert_eq!(read_bits(&bytes, 0, 32), 0xa5ff_0012);
+    }
+
+    #[test]
+    fn fields_stay_within_and_apart() {
+        assert!(well_formed(2, &[(0, 4), (8, 8), (4, 4)]));
+        assert!(!well_formed(2, &[(0, 4), (3, 1)]));
+        assert!(!well_formed(2, &[(9, 8)]));
+        assert!(!well_formed(2, &[(0, 0)]));
+    }
+
+    proptest! {
+        /// One bit at a time says the same.
+        #[test]
+        fn reads_what_it_wrote(mut bytes: [u8; 17], offset in 0..72usize, width in 1..=64usize, value: u64) {
+            let before = bytes;
+            write_bits(&mut bytes, offset, width, value);
+            let bit = |bytes: &[u8], at: usize| u64::from(bytes[at / 8] >> (7 - at % 8) & 1);
+            for at in 0..17 * 8 {
+                let expected = if (offset..offset + width).contains(&at) {
+                    value >> (offset + width - 1 - at) & 1
+                } else {
+                    bit(&before, at)
+                };
+                prop_assert_eq!(bit(&bytes, at), expected, "bit {}", at);
+            }
+            let mask = u64::MAX >> (64 - width);
+            prop_assert_eq!(read_bits(&bytes, offset, width), value & mask);
+        }
+    }
 }

@@ -195,3 +195,45 @@ codes! {
 pub const fn timeout(code: u8) -> Duration {
     Duration::from_nanos(4096 << (code & 31))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mtus() {
+        for &mtu in Mtu::ALL {
+            assert_eq!(Mtu::from_octets(mtu.octets()), Some(mtu));
+            assert_eq!(Mtu::from_code(mtu.code()), Some(mtu));
+        }
+        assert_eq!(Mtu::B4096.octets(), 4096);
+        assert_eq!(
+            (Mtu::from_octets(2044), Mtu::from_code(0), Mtu::from_code(6)),
+            (None, None, None)
+        );
+    }
+
+    /// Each speed once, and not in the order of the codes.
+    #[test]
+    fn rates() {
+        assert_eq!(Rate::ALL.len(), 23);
+        let mut speeds: Vec<u32> = Rate::ALL.iter().map(|rate| rate.gbps_x10()).collect();
+        speeds.sort_unstable();
+        speeds.dedup();
+        assert_eq!(speeds.len(), 23);
+        assert_eq!(Rate::from_code(5), Some(Rate::Gbps5));
+        assert!(
+            Rate::Gbps5.gbps_x10() < Rate::Gbps10.gbps_x10()
+                && Rate::Gbps5.code() > Rate::Gbps10.code()
+        );
+    }
+
+    #[test]
+    fn timeouts() {
+        assert_eq!(timeout(0), Duration::from_nanos(4096));
+        // About a second, and about four.
+        assert_eq!(timeout(18), Duration::from_nanos(1_073_741_824));
+        assert_eq!(timeout(20), Duration::from_nanos(4_294_967_296));
+        assert_eq!(timeout(31), Duration::from_nanos(4096 << 31));
+    }
+}
