@@ -72,7 +72,7 @@ impl SaMad {
             header: MadHeader::request(class::SUBN_ADM, method, A::ID, 0, transaction_id),
             rmpp: RmppHeader::NONE,
             sm_key: 0,
-            attribute_offset: attribute_offset::<A>(),
+            attribute_offset: 0,
             component_mask,
             data: [0; SA_DATA_LEN],
         };
