@@ -1,0 +1,20 @@
+//! Small pieces of wording.
+
+use core::fmt::Display;
+
+/// Names in a sentence: all when they are few, else the first ones and how many more there are.
+pub(crate) fn some_of<T: Display>(names: impl IntoIterator<Item = T>) -> String {
+    const FEW: usize = 12;
+    let mut names = names.into_iter();
+    let shown: Vec<_> = names
+        .by_ref()
+        .take(FEW)
+        .map(|name| name.to_string())
+        .collect();
+    let more = names.count();
+    match (shown.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => shown.join(", "),
+        (false, _) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
