@@ -1,0 +1,1 @@
+//! The subnet administrator: answers for the subnet manager's database (IBA 15).
