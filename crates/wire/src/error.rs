@@ -45,10 +45,13 @@ impl ParseError {
     /// What is wrong within a format that is itself a field of a larger one.
     pub(crate) const fn into_bad_field(self) -> BadField {
         match self {
-            Self::BadValue { value, expected, .. } => BadField { value, expected },
-            Self::TooShort { have, .. } | Self::BadLength { have, .. } => {
-                BadField { value: have as u64, expected: "more octets" }
-            }
+            Self::BadValue {
+                value, expected, ..
+            } => BadField { value, expected },
+            Self::TooShort { have, .. } | Self::BadLength { have, .. } => BadField {
+                value: have as u64,
+                expected: "more octets",
+            },
         }
     }
 }
@@ -66,6 +69,11 @@ impl BadField {
     /// Names the place where the value was found.
     #[must_use]
     pub fn at(self, format: &'static str, field: &'static str) -> ParseError {
-        ParseError::BadValue { format, field, value: self.value, expected: self.expected }
+        ParseError::BadValue {
+            format,
+            field,
+            value: self.value,
+            expected: self.expected,
+        }
     }
 }

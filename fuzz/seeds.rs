@@ -1,0 +1,24 @@
+//! Writes each body's seeds where the fuzzer looks for its corpus.
+
+#[allow(dead_code, reason = "only the seeds are wanted here")]
+#[path = "bodies/mad.rs"]
+mod mad;
+#[allow(dead_code, reason = "only the seeds are wanted here")]
+#[path = "bodies/packet.rs"]
+mod packet;
+
+use std::path::Path;
+use std::{fs, io};
+
+fn main() -> io::Result<()> {
+    for (name, seeds) in [("packet", packet::seeds()), ("mad", mad::seeds())] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("corpus")
+            .join(name);
+        fs::create_dir_all(&folder)?;
+        for (number, seed) in seeds.iter().enumerate() {
+            fs::write(folder.join(format!("seed-{number}")), seed)?;
+        }
+    }
+    Ok(())
+}
