@@ -144,3 +144,38 @@ bitflags::bitflags! {
         const _ = !0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the stock subnet manager says of itself.
+    #[test]
+    fn capabilities_of_a_subnet_administrator() {
+        let capabilities = SaCapabilities::NOTICE
+            | SaCapabilities::MULTICAST
+            | SaCapabilities::MULTI_PATH
+            | SaCapabilities::PORT_INFO_CAPABILITY_MATCH;
+        assert_eq!(capabilities.bits(), 0x2602);
+        let capabilities2 = SaCapabilities2::from_bits_truncate(0xB5E8);
+        assert!(capabilities2.contains(SaCapabilities2::SEND_ONLY_FULL_MEMBER));
+        assert!(capabilities2.contains(SaCapabilities2::EXTENDED_SPEEDS));
+        assert!(!capabilities2.contains(SaCapabilities2::QOS));
+    }
+
+    #[test]
+    fn the_second_mask_ends_where_the_response_time_begins() {
+        let info = ClassPortInfo {
+            base_version: 1,
+            class_version: 2,
+            capability_mask2: 0x7FF_FFFF,
+            resp_time_value: 0x10,
+            ..ClassPortInfo::default()
+        };
+        let mut bytes = [0xa5; 72];
+        info.emit(&mut bytes);
+        assert_eq!(bytes[..8], [1, 2, 0, 0, 0xFF, 0xFF, 0xFF, 0xF0]);
+        assert_eq!(bytes[8..], [0; 64]);
+        assert_eq!(ClassPortInfo::parse(&bytes), Ok(info));
+    }
+}

@@ -68,3 +68,41 @@ impl MadHeader {
         self.method & method::RESPONSE != 0 || self.method == method::TRAP_REPRESS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::tests::SA_PATH_GET;
+
+    #[test]
+    fn a_captured_header() {
+        let header = MadHeader::parse(&SA_PATH_GET).unwrap();
+        let built = MadHeader::request(
+            class::SUBN_ADM,
+            method::GET,
+            0x0035,
+            0,
+            0x0000_000b_b964_7f9e,
+        );
+        assert_eq!(header, built);
+        let mut out = [0xa5; 24];
+        built.emit(&mut out);
+        assert_eq!(out[..], SA_PATH_GET[..24]);
+    }
+
+    #[test]
+    fn an_answer_keeps_what_the_requester_sent() {
+        let mut request = MadHeader::request(class::SUBN_LID, method::SET, 0x0015, 7, 42);
+        request.class_specific = 0x0102;
+        let answer = request.response_to(MadStatus::BAD_FIELD);
+        assert!(answer.is_response() && !request.is_response());
+        assert_eq!(
+            answer,
+            MadHeader {
+                method: method::GET_RESP,
+                status: MadStatus::BAD_FIELD,
+                ..request
+            }
+        );
+    }
+}

@@ -80,3 +80,28 @@ attributes! {
     NodeInfo = super::attribute::NODE_INFO;
     SwitchInfo = super::attribute::SWITCH_INFO;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_an_adapter_a_switch_or_a_router() {
+        let mut bytes = [0; NodeInfo::LEN];
+        bytes[2] = 2;
+        assert_eq!(NodeInfo::parse(&bytes).unwrap().node_type, NodeType::Switch);
+        bytes[2] = 4;
+        assert!(NodeInfo::parse(&bytes).is_err());
+    }
+
+    /// What stock tools do not show, and so cannot vouch for.
+    #[test]
+    fn the_multicast_top_is_behind_a_reserved_octet() {
+        let mut bytes = [0; SwitchInfo::LEN];
+        bytes[16..].copy_from_slice(&[0x08, 0x00, 0xC1, 0x23]);
+        let info = SwitchInfo::parse(&bytes).unwrap();
+        assert_eq!(info.multicast_fdb_top, Lid::new(0xC123));
+        assert!(info.enhanced_port_0 && !info.inbound_enforcement_cap);
+        assert_eq!(info.to_bytes(), bytes);
+    }
+}

@@ -216,3 +216,51 @@ bitflags::bitflags! {
     }
 }
 newtype_field!(ExtendedCounterSelect(u16));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::method;
+
+    /// What stock tools do not show, and so cannot vouch for.
+    #[test]
+    fn the_younger_counters() {
+        let counters = PortCounters {
+            port_select: 1,
+            counter_select2: CounterSelect2::TRANSMIT_WAIT | CounterSelect2::QP1_DROPPED,
+            qp1_dropped: 0x0102,
+            transmit_wait: 0x0304_0506,
+            ..PortCounters::default()
+        };
+        let mut bytes = [0xa5; 44];
+        counters.emit(&mut bytes);
+        let mut expected = [0; 44];
+        expected[1] = 1;
+        expected[18] = 3;
+        expected[20..22].copy_from_slice(&[1, 2]);
+        expected[40..].copy_from_slice(&[3, 4, 5, 6]);
+        assert_eq!(bytes, expected);
+        assert_eq!(PortCounters::parse(&bytes), Ok(counters));
+    }
+
+    #[test]
+    fn an_answer_replaces_the_attribute_and_a_refusal_returns_it() {
+        let asked = PortCountersExtended {
+            port_select: 3,
+            ..PortCountersExtended::default()
+        };
+        let request = PerfMad::request(method::GET, 7, &asked);
+        assert_eq!(request.attribute(), Ok(asked));
+        let refusal = request.refusal(MadStatus::BAD_FIELD);
+        assert_eq!(refusal.attribute(), Ok(asked));
+        assert_eq!(refusal.header.status, MadStatus::BAD_FIELD);
+        let counted = PortCountersExtended {
+            transmit_data: u64::MAX,
+            ..asked
+        };
+        let answer = request.response(&counted);
+        assert_eq!(answer.attribute(), Ok(counted));
+        assert_eq!(answer.header.method, method::GET_RESP);
+        assert_eq!(answer.to_bytes()[64..68], [0, 3, 0, 0]);
+    }
+}

@@ -212,3 +212,49 @@ bitflags::bitflags! {
     }
 }
 newtype_field!(PortCapabilities2(u16));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stock tools do not show, and so cannot vouch for.
+    #[test]
+    fn the_last_octets() {
+        let mut bytes = [0; PortInfo::LEN];
+        bytes[51] = 0x60;
+        bytes[60..64].copy_from_slice(&[0x04, 0x10, 0x42, 0x1F]);
+        let info = PortInfo::parse(&bytes).unwrap();
+        assert_eq!(info.multicast_pkey_trap_suppression, 3);
+        assert!(!info.client_reregister);
+        assert_eq!(
+            info.capability_mask2,
+            PortCapabilities2::LINK_SPEED_NDR | PortCapabilities2::LINK_WIDTH_2X
+        );
+        assert_eq!(
+            (info.link_speed_ext_active, info.link_speed_ext_supported),
+            (4, 2)
+        );
+        assert_eq!(info.link_speed_ext_enabled, 0x1F);
+        assert_eq!(info.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn before_a_manager_came_there_is_no_mtu() {
+        let info = PortInfo::parse(&[0; 64]).unwrap();
+        assert_eq!(
+            (info.neighbor_mtu, info.port_state),
+            (None, PortState::NoChange)
+        );
+    }
+
+    #[test]
+    fn an_undefined_state_is_refused() {
+        let mut bytes = [0; 64];
+        bytes[32] = 0x06;
+        let error = PortInfo::parse(&bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "PortInfo.port_state is 0x6, expected a port state from 0 to 5"
+        );
+    }
+}

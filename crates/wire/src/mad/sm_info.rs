@@ -47,3 +47,20 @@ pub mod control {
     /// To a standby: discover the subnet again.
     pub const DISCOVER: u32 = 5;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::tests::DR_SM_INFO_RESP;
+
+    #[test]
+    fn a_captured_manager() {
+        let bytes = &DR_SM_INFO_RESP[64..];
+        let info = SmInfo::parse(bytes).unwrap();
+        assert_eq!(info.guid, Guid::new(0x0002_c902_0020_b4dd));
+        assert_eq!((info.priority, info.state), (0, SmState::Master));
+        let mut out = [0xa5; 64];
+        info.emit(&mut out);
+        assert_eq!(out[..21], bytes[..21]);
+    }
+}

@@ -235,3 +235,72 @@ impl core::fmt::Debug for HopPath {
         core::fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addr::Guid;
+    use crate::mad::attribute::SM_INFO;
+    use crate::mad::sm_info::{SmInfo, SmState};
+    use crate::mad::tests::{DR_SM_INFO_GET, DR_SM_INFO_RESP};
+
+    #[test]
+    fn a_captured_request() {
+        let smp = DirectedSmp::parse(&DR_SM_INFO_GET).unwrap();
+        let path = HopPath::new(&[2, 3]).unwrap();
+        assert_eq!(HopPath::of(&smp), Some(path));
+        assert_eq!(path.to_string(), "0,2,3");
+        let mut built = DirectedSmp::request(
+            method::GET,
+            SM_INFO,
+            0,
+            0x0001_509c_0001_25c8,
+            MKey::NONE,
+            &path,
+        );
+        // It has made its first hop already.
+        built.hop_pointer = 1;
+        assert_eq!(built, smp);
+    }
+
+    #[test]
+    fn its_captured_answer() {
+        let request = DirectedSmp::parse(&DR_SM_INFO_GET).unwrap();
+        let answer = DirectedSmp::parse(&DR_SM_INFO_RESP).unwrap();
+        let info = SmInfo {
+            guid: Guid::new(0x0002_c902_0020_b4dd),
+            sm_key: 0,
+            activity_count: 0x923a,
+            priority: 0,
+            state: SmState::Master,
+        };
+        assert_eq!(answer.attribute(), Ok(info));
+        let mut built = request.response_to(MadStatus::OK).with(&info);
+        built.hop_pointer = answer.hop_pointer;
+        built.return_path = answer.return_path;
+        assert_eq!(built, answer);
+        assert_eq!(built.to_bytes(), DR_SM_INFO_RESP);
+    }
+
+    #[test]
+    fn both_kinds_of_smp_have_their_attribute_in_one_place() {
+        let lid_routed = LidSmp::parse(&DR_SM_INFO_RESP).unwrap();
+        assert_eq!(
+            lid_routed.attribute::<SmInfo>().unwrap().activity_count,
+            0x923a
+        );
+        assert!(lid_routed.header.is_response() && lid_routed.header.status.is_ok());
+    }
+
+    #[test]
+    fn a_path_has_63_hops_at_most() {
+        assert_eq!(HopPath::new(&[1; 63]).unwrap().ports().len(), 63);
+        assert_eq!(HopPath::new(&[1; 64]), None);
+        assert_eq!(HopPath::LOCAL.ports(), []);
+        let mut smp = DirectedSmp::parse(&DR_SM_INFO_GET).unwrap();
+        smp.hop_count = 64;
+        assert_eq!(HopPath::of(&smp), None);
+        smp.hop_count = 255;
+        assert_eq!(HopPath::of(&smp), None);
+    }
+}

@@ -61,7 +61,7 @@ fn req() -> Case {
         extended_transport: 1,
         primary: path(1, Rate::Gbps10),
         alternate: path(3, Rate::Gbps1200),
-        private_data: core::array::from_fn(|i| octet(i)),
+        private_data: core::array::from_fn(octet),
     };
     Case::new("REQ", mad(req))
         .is("infiniband.mad.mgmtclass", 7_u8)
@@ -127,7 +127,7 @@ fn rep() -> Case {
         rnr_retry_count: 6,
         srq: true,
         local_ca_guid: Guid::new(0x0002_c902_0020_b4dc),
-        private_data: core::array::from_fn(|i| octet(i)),
+        private_data: core::array::from_fn(octet),
     };
     Case::new("REP", mad(rep))
         .is("infiniband.mad.attributeid", 0x13_u8)
@@ -152,7 +152,7 @@ fn rtu() -> Case {
     let rtu = Rtu {
         local_comm_id: 1,
         remote_comm_id: 2,
-        private_data: core::array::from_fn(|i| octet(i)),
+        private_data: core::array::from_fn(octet),
     };
     Case::new("RTU", mad(rtu))
         .is("infiniband.mad.attributeid", 0x14_u8)
@@ -168,7 +168,7 @@ fn rej() -> Case {
         rejected: Answered::Rep,
         info_length: 8,
         reason: RejectReason::STALE_CONNECTION,
-        info: core::array::from_fn(|i| octet(i)),
+        info: core::array::from_fn(octet),
         private_data: core::array::from_fn(|i| 100 + octet(i)),
     };
     Case::new("REJ", mad(rej))
@@ -187,7 +187,7 @@ fn dreq() -> Case {
         local_comm_id: 1,
         remote_comm_id: 2,
         remote_qpn: Qpn::from_bits_truncate(0x87_0408),
-        private_data: core::array::from_fn(|i| octet(i)),
+        private_data: core::array::from_fn(octet),
     };
     Case::new("DREQ", mad(dreq))
         .is("infiniband.mad.attributeid", 0x15_u8)
@@ -201,7 +201,7 @@ fn drep() -> Case {
     let drep = Drep {
         local_comm_id: 1,
         remote_comm_id: 2,
-        private_data: core::array::from_fn(|i| octet(i)),
+        private_data: core::array::from_fn(octet),
     };
     Case::new("DREP", mad(drep))
         .is("infiniband.mad.attributeid", 0x16_u8)

@@ -1,17 +1,20 @@
 //! Subnet administration: the header and every record.
 
-use softib_wire::addr::{Lid, PKey, QKey, Qpn, Sl};
+use softib_wire::addr::{Gid, Guid, Lid, PKey, QKey, Qpn, Sl, Vl};
 use softib_wire::mad::class_port_info::ClassPortInfo;
 use softib_wire::mad::description::NodeDescription;
+use softib_wire::mad::node::SwitchInfo;
 use softib_wire::mad::notice::details::{Details, GidDetails};
 use softib_wire::mad::notice::{Notice, ProducerType, ReportedNotice};
 use softib_wire::mad::rmpp::{RmppFlags, RmppHeader, RmppStatus, RmppType};
 use softib_wire::mad::sa::{
-    InformInfo, InformInfoRecord, JoinState, LinearFdbRecord, LinkRecord, McMemberMask,
-    McMemberRecord, MulticastFdbRecord, NodeRecord, PKeyTableRecord, PathRecord, PortInfoRecord,
-    SaMad, ServiceRecord, SmInfoRecord, SwitchInfoRecord,
+    GuidInfoRecord, InformInfo, InformInfoRecord, JoinState, LinearFdbRecord, LinkRecord,
+    McMemberMask, McMemberRecord, MulticastFdbRecord, NodeRecord, PKeyTableRecord, PathRecord,
+    PortInfoRecord, SaMad, ServiceRecord, SlToVlRecord, SmInfoRecord, SwitchInfoRecord,
+    VlArbRecord,
 };
 use softib_wire::mad::sm_info::{SmInfo, SmState};
+use softib_wire::mad::tables::VlWeight;
 use softib_wire::mad::{Attribute, method};
 use softib_wire::units::{Mtu, Rate, Selector};
 
@@ -196,7 +199,7 @@ fn service() -> Case {
         service_gid: gid(1),
         service_pkey: PKey::new(0x8001),
         lease: 0x1234_5678,
-        key: core::array::from_fn(|i| octet(i)),
+        key: core::array::from_fn(octet),
         name,
         data8: core::array::from_fn(|i| 0x10 + octet(i)),
         data16: core::array::from_fn(|i| 0x20 + octet(i)),
@@ -238,7 +241,7 @@ fn link() -> Case {
 }
 
 const INFORM: InformInfo = InformInfo {
-    gid: softib_wire::addr::Gid::NONE,
+    gid: Gid::NONE,
     lid_range_begin: Lid::PERMISSIVE,
     lid_range_end: Lid::new(0x1234),
     generic: true,
@@ -251,7 +254,7 @@ const INFORM: InformInfo = InformInfo {
 };
 
 fn inform_fields(case: Case) -> Case {
-    case.gid("infiniband.informinfo.gid", softib_wire::addr::Gid::NONE)
+    case.gid("infiniband.informinfo.gid", Gid::NONE)
         .is("infiniband.informinfo.lidrangebegin", 0xFFFF_u16)
         .is("infiniband.informinfo.lidrangeend", 0x1234_u16)
         .is("infiniband.informinfo.isgeneric", 1_u8)
@@ -298,13 +301,13 @@ fn report() -> Case {
 
 fn tables() -> Vec<Case> {
     let sm_info = SmInfo {
-        guid: softib_wire::addr::Guid::new(0x0002_c902_0020_b4dd),
+        guid: Guid::new(0x0002_c902_0020_b4dd),
         sm_key: 0,
         activity_count: 7,
         priority: 3,
         state: SmState::Standby,
     };
-    let switch_info = softib_wire::mad::node::SwitchInfo {
+    let switch_info = SwitchInfo {
         linear_fdb_cap: 0xBFFF,
         ..Default::default()
     };
@@ -335,7 +338,7 @@ fn tables() -> Vec<Case> {
             answer(&LinearFdbRecord {
                 lid: Lid::new(9),
                 block: 0x0102,
-                ports: core::array::from_fn(|i| octet(i)),
+                ports: core::array::from_fn(octet),
             }),
         )
         .is("infiniband.sa.lid", 9_u8)
@@ -368,5 +371,47 @@ fn tables() -> Vec<Case> {
         .is("infiniband.sa.blocknum_sixteenbit", 0x0102_u16)
         .is("infiniband.sa.portnum", 5_u8)
         .are("infiniband.p_keytable.p_keybase", [3; 32]),
+        Case::new(
+            "SLtoVLMappingTableRecord",
+            answer(&SlToVlRecord {
+                lid: Lid::new(9),
+                input_port: 3,
+                output_port: 4,
+                sl_to_vl: [Vl::from_bits_truncate(7); 16],
+            }),
+        )
+        .is("infiniband.sa.lid", 9_u8)
+        .is("infiniband.sa.inputportnum", 3_u8)
+        .is("infiniband.sa.outputportnum", 4_u8)
+        .are("infiniband.sltovlmappingtable.sltovlhighbits", [7; 8])
+        .are("infiniband.sltovlmappingtable.sltovllowbits", [7; 8]),
+        Case::new(
+            "VLArbitrationTableRecord",
+            answer(&VlArbRecord {
+                lid: Lid::new(9),
+                output_port: 3,
+                block: 4,
+                weights: [VlWeight {
+                    vl: Vl::from_bits_truncate(2),
+                    weight: 100,
+                }; 32],
+            }),
+        )
+        .is("infiniband.sa.lid", 9_u8)
+        .is("infiniband.sa.outputportnum", 3_u8)
+        .is("infiniband.sa.blocknum_eightbit", 4_u8)
+        .are("infiniband.vlarbitrationtable.vl", [2; 32])
+        .are("infiniband.vlarbitrationtable.weight", [100; 32]),
+        Case::new(
+            "GuidInfoRecord",
+            answer(&GuidInfoRecord {
+                lid: Lid::new(9),
+                block: 2,
+                guids: [Guid::new(0x1122_3344_5566_7788); 8],
+            }),
+        )
+        .is("infiniband.sa.lid", 9_u8)
+        .is("infiniband.sa.blocknum_eightbit", 2_u8)
+        .are("infiniband.switchinfo.guid", [0x1122_3344_5566_7788; 8]),
     ]
 }

@@ -309,7 +309,7 @@ fn tables() -> Vec<Case> {
         vl: Vl::from_bits_truncate(octet(i)),
         weight: 100 + octet(i),
     });
-    let ports: LinearBlock = core::array::from_fn(|i| octet(i));
+    let ports: LinearBlock = core::array::from_fn(octet);
     let masks: MulticastBlock = core::array::from_fn(|i| 1 << (i % 16));
     vec![
         Case::new("GUIDInfo", lid_routed(0, &guids)).are(

@@ -140,3 +140,6 @@ messages! {
     /// Alternate path response.
     Apr = 0x001A;
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,3 +227,65 @@ details! {
     /// A packet with a wrong P_Key at a port of a switch.
     SwitchBadPKey(SwitchBadPKeyDetails) = SWITCH_BAD_P_KEY;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::notice::{Notice, NoticeType, ProducerType};
+
+    /// The one trap that stock tools cannot read, and so cannot vouch for.
+    #[test]
+    fn a_bad_p_key_at_a_switch() {
+        let details = SwitchBadPKeyDetails {
+            data_valid: 0x00FF,
+            lid1: Lid::new(0x0102),
+            lid2: Lid::new(0x0304),
+            pkey: PKey::new(0x7FFE),
+            sl: Sl::from_bits_truncate(5),
+            qp1: Qpn::from_bits_truncate(0x06_0708),
+            qp2: Qpn::from_bits_truncate(0x09_0a0b),
+            gid1: Gid::new([0x11; 16]),
+            gid2: Gid::new([0x22; 16]),
+            switch_lid: Lid::new(0x0c0d),
+            port: 14,
+        };
+        let notice = Notice::new(
+            &Details::SwitchBadPKey(details),
+            ProducerType::SWITCH,
+            Lid::new(9),
+        );
+        let mut bytes = [0xa5; 64];
+        notice.emit(&mut bytes);
+        assert_eq!(bytes[..10], [0x82, 0, 0, 2, 1, 3, 0, 9, 0, 0]);
+        assert_eq!(bytes[10..18], [0, 0xFF, 1, 2, 3, 4, 0x7F, 0xFE]);
+        assert_eq!(bytes[18..26], [0x50, 6, 7, 8, 0, 9, 0x0a, 0x0b]);
+        assert_eq!(bytes[26..42], [0x11; 16]);
+        assert_eq!(bytes[42..58], [0x22; 16]);
+        assert_eq!(bytes[58..], [0x0c, 0x0d, 14, 0, 0, 0]);
+        assert_eq!(notice.notice_type, NoticeType::SECURITY);
+    }
+
+    #[test]
+    fn a_makers_notice_is_left_alone() {
+        let mut notice = Notice::new(
+            &Details::LinkStateChange(LinkStateDetails { lid: Lid::new(7) }),
+            ProducerType::SWITCH,
+            Lid::new(7),
+        );
+        notice.generic = false;
+        let details = notice.details().unwrap();
+        assert_eq!(
+            details,
+            Details::Other(TrapNumber::LINK_STATE_CHANGE, notice.data)
+        );
+    }
+
+    #[test]
+    fn a_person_can_read_a_trap() {
+        assert_eq!(
+            TrapNumber::LINK_STATE_CHANGE.to_string(),
+            "link state change"
+        );
+        assert_eq!(TrapNumber::from_bits_truncate(999).to_string(), "code 999");
+    }
+}

@@ -102,3 +102,48 @@ impl Default for McMemberRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_members_do() {
+        assert!(JoinState::FULL.receives() && JoinState::FULL.sustains());
+        assert!(JoinState::NON.receives() && !JoinState::NON.sustains());
+        assert!(!JoinState::SEND_ONLY_NON.receives() && !JoinState::SEND_ONLY_NON.sustains());
+        assert!(!JoinState::SEND_ONLY_FULL.receives() && JoinState::SEND_ONLY_FULL.sustains());
+    }
+
+    /// The broadcast group of IPoIB as the stock subnet manager makes it.
+    #[test]
+    fn the_broadcast_group() {
+        let mgid = [
+            0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF,
+        ];
+        let record = McMemberRecord {
+            mgid: Gid::new(mgid),
+            qkey: QKey::new(0x0b1b),
+            mlid: Lid::new(0xC000),
+            mtu_selector: Selector::Exactly,
+            mtu: Some(Mtu::B2048),
+            pkey: PKey::DEFAULT_FULL,
+            rate_selector: Selector::Exactly,
+            rate: Some(Rate::Gbps10),
+            life_time_selector: Selector::Exactly,
+            life_time: 18,
+            scope: 2,
+            join_state: JoinState::FULL,
+            ..McMemberRecord::default()
+        };
+        let mut bytes = [0xa5; 52];
+        record.emit(&mut bytes);
+        assert_eq!(bytes[..16], mgid);
+        assert_eq!(
+            bytes[32..44],
+            [0, 0, 0x0b, 0x1b, 0xC0, 0, 0x84, 0, 0xFF, 0xFF, 0x83, 0x92]
+        );
+        assert_eq!(bytes[44..], [0, 0, 0, 0, 0x21, 0, 0, 0]);
+        assert_eq!(McMemberRecord::parse(&bytes), Ok(record));
+    }
+}

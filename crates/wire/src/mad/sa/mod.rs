@@ -110,3 +110,78 @@ impl SaMad {
         A::parse(&self.data)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addr::{Gid, Guid, Lid, PKey};
+    use crate::mad::attribute::{MC_MEMBER_RECORD, NODE_RECORD, PATH_RECORD};
+    use crate::mad::method;
+    use crate::mad::tests::{SA_PATH_GET, SA_PATH_RESP};
+    use crate::units::{Mtu, Rate, Selector};
+
+    fn asked() -> PathRecord {
+        PathRecord {
+            dgid: Gid::from_prefix_guid(Gid::DEFAULT_PREFIX, Guid::new(0x0002_c903_0000_1895)),
+            sgid: Gid::from_prefix_guid(Gid::DEFAULT_PREFIX, Guid::new(0x0002_c902_0024_f636)),
+            path_count: 1,
+            pkey: PKey::DEFAULT_FULL,
+            ..PathRecord::default()
+        }
+    }
+
+    #[test]
+    fn a_captured_query() {
+        let mad = SaMad::parse(&SA_PATH_GET).unwrap();
+        assert_eq!(mad.record(), Ok(asked()));
+        let mask = PathMask::IPOIB.bits();
+        let built = SaMad::request(method::GET, 0x0000_000b_b964_7f9e, mask, &asked());
+        assert_eq!(built, mad);
+        assert_eq!(built.to_bytes(), SA_PATH_GET);
+    }
+
+    #[test]
+    fn its_captured_answer() {
+        let found = PathRecord {
+            dlid: Lid::new(2),
+            slid: Lid::new(4),
+            reversible: true,
+            path_count: 0,
+            mtu_selector: Selector::Exactly,
+            mtu: Some(Mtu::B2048),
+            rate_selector: Selector::Exactly,
+            rate: Some(Rate::Gbps10),
+            life_time_selector: Selector::Exactly,
+            life_time: 18,
+            ..asked()
+        };
+        let answer = SaMad::parse(&SA_PATH_RESP).unwrap();
+        assert_eq!(answer.record(), Ok(found));
+        let built = SaMad::parse(&SA_PATH_GET).unwrap().response(&found);
+        assert_eq!(built.to_bytes(), SA_PATH_RESP);
+    }
+
+    #[test]
+    fn a_refusal_carries_no_record() {
+        let request = SaMad::request(method::DELETE, 1, 0x1_0003, &McMemberRecord::default());
+        let refusal = request.refusal(MadStatus::SA_REQUEST_INVALID);
+        assert_eq!(refusal.header.method, method::DELETE_RESP);
+        assert_eq!(refusal.header.status.bits(), 0x0200);
+        assert_eq!((refusal.attribute_offset, refusal.data), (0, [0; 200]));
+    }
+
+    #[test]
+    fn records_in_tables_begin_every_8_octets() {
+        assert_eq!(attribute_offset::<PathRecord>(), 8);
+        assert_eq!(attribute_offset::<McMemberRecord>(), 7);
+        assert_eq!(attribute_offset::<NodeRecord>(), 14);
+        assert_eq!(attribute_offset::<PortInfoRecord>(), 9);
+        assert_eq!(attribute_offset::<LinkRecord>(), 1);
+        assert_eq!(attribute_offset::<SmInfoRecord>(), 4);
+        assert_eq!(attribute_offset::<ServiceRecord>(), 22);
+        assert_eq!(attribute_offset::<InformInfoRecord>(), 8);
+        assert_eq!(attribute_offset::<GuidInfoRecord>(), 9);
+        assert_eq!((PathRecord::ID, NodeRecord::ID), (PATH_RECORD, NODE_RECORD));
+        assert_eq!(McMemberRecord::ID, MC_MEMBER_RECORD);
+    }
+}

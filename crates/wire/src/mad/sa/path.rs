@@ -81,3 +81,34 @@ impl Default for PathRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stock tools do not show, and so cannot vouch for.
+    #[test]
+    fn service_and_quality() {
+        let record = PathRecord {
+            service_id: 0x0102_0304_0506_0708,
+            qos_class: 0x123,
+            sl: Sl::from_bits_truncate(4),
+            ..PathRecord::default()
+        };
+        let bytes = record.to_bytes();
+        assert_eq!(bytes[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(bytes[52..54], [0x12, 0x34]);
+        assert_eq!(PathRecord::parse(&bytes), Ok(record));
+    }
+
+    #[test]
+    fn an_undefined_rate_is_refused() {
+        let mut bytes = PathRecord::default().to_bytes();
+        bytes[55] = 0x81;
+        let error = PathRecord::parse(&bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "PathRecord.rate is 0x1, expected a rate code from 2 to 24"
+        );
+    }
+}
