@@ -6,12 +6,19 @@ mod mad;
 #[allow(dead_code, reason = "only the seeds are wanted here")]
 #[path = "bodies/packet.rs"]
 mod packet;
+#[allow(dead_code, reason = "only the seeds are wanted here")]
+#[path = "bodies/rmpp.rs"]
+mod rmpp;
 
 use std::path::Path;
 use std::{fs, io};
 
 fn main() -> io::Result<()> {
-    for (name, seeds) in [("packet", packet::seeds()), ("mad", mad::seeds())] {
+    for (name, seeds) in [
+        ("packet", packet::seeds()),
+        ("mad", mad::seeds()),
+        ("rmpp", rmpp::seeds()),
+    ] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("corpus")
             .join(name);
