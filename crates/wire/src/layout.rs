@@ -1,6 +1,6 @@
 //! How a format is declared: a table of fields with bit offset and width, as in the specification.
 //!
-//! ```ignore
+//! ```text
 //! layout! {
 //!     /// Local route header (IBA 7.7).
 //!     pub struct Lrh [8] {

@@ -8,11 +8,11 @@ layout! {
     pub struct MadHeader [24] {
         /// 1.
         base_version: u8 = 0, 8;
-        /// Management class: see [`class`](super::class).
+        /// Management class: see [`class`].
         class: u8 = 8, 8;
         /// Version of the class: 1, for subnet administration and communication management 2.
         class_version: u8 = 16, 8;
-        /// Method, response bit (0x80) included: see [`method`](super::method).
+        /// Method, response bit (0x80) included: see [`method`].
         method: u8 = 24, 8;
         /// Status. In a directed-route SMP bit 15 is the direction.
         status: MadStatus = 32, 16;

@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(PKeyBlock::parse(&bytes), Ok(pkeys));
 
         let mut bytes = [0xa5; 9];
-        let lanes: SlToVl = core::array::from_fn(|sl| Vl::from_bits_truncate(15 - sl as u8));
+        let lanes = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
+        let lanes: SlToVl = lanes.map(Vl::from_bits_truncate);
         lanes.emit(&mut bytes);
         assert_eq!(
             bytes,
