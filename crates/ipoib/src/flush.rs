@@ -64,10 +64,7 @@ impl Interface {
                 self.act(Action::HardwareAddress(hardware));
                 if self.running {
                     self.flush_lightly(now);
-                    if self.carrier {
-                        self.announce_ipv4(now);
-                        self.announce_ipv6(now);
-                    }
+                    self.announce(now);
                 }
             }
             PortEvent::ClientReregister => {

@@ -332,6 +332,16 @@ impl Interface {
         self.sync_groups(now);
     }
 
+    /// Tells everybody which hardware address goes with our addresses: by gratuitous ARP and
+    /// unsolicited neighbour advertisement. For who takes over addresses from another interface.
+    pub fn announce(&mut self, now: Instant) {
+        self.now = now;
+        if self.carrier {
+            self.announce_ipv4(now);
+            self.announce_ipv6(now);
+        }
+    }
+
     /// The hardware address as it is now.
     #[must_use]
     pub const fn hardware_address(&self) -> HardwareAddress {
@@ -393,7 +403,7 @@ impl Interface {
             let group = self.groups.get(self.broadcast_mgid());
             Status::Joining {
                 failures: group.map_or(0, |group| group.failures),
-                last_error: group.and_then(|group| group.last_error.clone()),
+                last_error: group.and_then(|group| group.last_error),
             }
         }
     }

@@ -30,6 +30,8 @@ mod pending;
 mod receive;
 mod resolve;
 mod route;
+#[cfg(test)]
+mod tests;
 mod timer;
 mod transmit;
 pub mod view;

@@ -145,24 +145,25 @@ impl Interface {
         let membership = group.wanted;
         self.timers.cancel(Timer::Group(mgid));
         let join_state = membership.join_state();
-        let request = match defaults {
-            Some(defaults) if mgid != broadcast => SaRequest::Join {
-                record: McMemberRecord {
-                    mgid,
-                    port_gid: self.own_gid(),
-                    join_state,
+        let (record, mask) = match defaults {
+            Some(defaults) if mgid != broadcast => (
+                McMemberRecord {
+                    qkey: defaults.qkey,
                     mtu_selector: Selector::Exactly,
+                    mtu: defaults.mtu,
+                    traffic_class: defaults.traffic_class,
                     rate_selector: Selector::Exactly,
-                    pkey: self.pkey(),
-                    ..defaults
+                    rate: defaults.rate,
+                    sl: defaults.sl,
+                    flow_label: defaults.flow_label,
+                    hop_limit: defaults.hop_limit,
+                    ..self.member_record(mgid, join_state)
                 },
-                mask: JOIN_MASK,
-            },
-            _ => SaRequest::Join {
-                record: self.member_record(mgid, join_state),
-                mask: BROADCAST_JOIN_MASK,
-            },
+                JOIN_MASK,
+            ),
+            _ => (self.member_record(mgid, join_state), BROADCAST_JOIN_MASK),
         };
+        let request = SaRequest::Join { record, mask };
         let token = self.ask(Asked::Join(mgid, membership), request);
         if let Some(group) = self.groups.get_mut(mgid) {
             group.join = Join::Asked(token);

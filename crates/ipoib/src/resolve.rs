@@ -240,7 +240,8 @@ impl Interface {
             Err(Failure::NoAnswer) if path.vector.is_some() => {
                 path.refresh_after = now + REFRESH_PAUSE;
             }
-            Err(_) => self.path_failed(gid),
+            Err(Failure::AskAgain) => self.query_path(now, gid),
+            Err(Failure::NoAnswer | Failure::NoPath) => self.path_failed(gid),
         }
     }
 
@@ -446,6 +447,8 @@ impl Interface {
 /// Why there is no path.
 enum Failure {
     NoAnswer,
+    /// The question was lost when the port began anew.
+    AskAgain,
     NoPath,
 }
 
@@ -453,8 +456,9 @@ fn path_of(result: Result<SaReply, SaError>) -> Result<PathRecord, Failure> {
     match result {
         Ok(SaReply::Path(record)) if record.dlid.is_unicast() => Ok(record),
         Ok(_) => Err(Failure::NoPath),
-        Err(SaError::Timeout) => Err(Failure::NoAnswer),
-        Err(_) => Err(Failure::NoPath),
+        Err(SaError::Timeout | SaError::NoSubnetManager | SaError::Busy) => Err(Failure::NoAnswer),
+        Err(SaError::Reset) => Err(Failure::AskAgain),
+        Err(SaError::Refused(_) | SaError::Malformed | SaError::Mismatch) => Err(Failure::NoPath),
     }
 }
 

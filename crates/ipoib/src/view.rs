@@ -128,7 +128,7 @@ impl Interface {
             record: group.grant.map(|grant| grant.record),
             joining: group.join != Join::Idle,
             failures: group.failures,
-            last_error: group.last_error.clone(),
+            last_error: group.last_error,
             waiting: group.waiting.len(),
         })
     }
