@@ -54,7 +54,7 @@ impl NextHeader {
     pub const fn shortest(self) -> usize {
         Lrh::LEN
             + match self {
-                // The raw header: EtherType and 16 reserved bits (IBA 5.3).
+                // The raw header: 16 reserved bits and the EtherType.
                 Self::RawEthertype => 4,
                 Self::RawIpv6 => 40,
                 Self::Bth => 12,

@@ -335,7 +335,7 @@ impl Opcode {
             Operation::Send
                 | Operation::RdmaWrite
                 | Operation::ReadResponse
-                // 16 reserved octets (IBA A10.3.1.1), which are nobody's message.
+                // 16 reserved octets (IBA annex A10), which are nobody's message.
                 | Operation::CongestionNotification
         )
     }

@@ -65,7 +65,7 @@ impl<'a> LinkPacket<'a> {
     #[inline]
     pub fn parse(bytes: &'a [u8], form: Form) -> Result<Self, PacketError> {
         let lrh = Lrh::parse(bytes).map_err(|_| PacketError::LrhShort { have: bytes.len() })?;
-        // IBA 7.7.2: LVer is 0.
+        // IBA 7.7: LVer is 0.
         if lrh.version != 0 {
             return Err(PacketError::LinkVersion {
                 version: lrh.version,
@@ -89,7 +89,7 @@ impl<'a> LinkPacket<'a> {
         if !bytes.len().is_multiple_of(4) {
             return Err(PacketError::Unaligned { have: bytes.len() });
         }
-        // IBA 7.7.7: PktLen counts 4-octet words from the LRH to the ICRC inclusive.
+        // IBA 7.7: PktLen counts 4-octet words from the LRH to the ICRC inclusive.
         let said = usize::from(lrh.packet_length) * 4;
         if form != Form::Super && said != bytes.len() + icrc_len {
             return Err(PacketError::PacketLength {
@@ -261,7 +261,7 @@ impl<'a> Packet<'a> {
         };
         // All of the BTH's fields but the opcode take any value.
         let bth = Bth::parse(rest).map_err(|_| PacketError::Opcode { code })?;
-        // IBA 9.6.1.1.1: TVer is 0.
+        // IBA 9.6.1: TVer is 0.
         if bth.transport_version != 0 {
             return Err(PacketError::TransportVersion {
                 version: bth.transport_version,
@@ -370,7 +370,7 @@ fn check_grh(grh: &Grh, rest: usize, form: Form) -> Result<(), PacketError> {
     Ok(())
 }
 
-/// IBA 9.6.1.2.3, 10.5: a multicast packet has a multicast DLID, a GRH with a multicast DGID and
+/// IBA 9.6.1, 10.5: a multicast packet has a multicast DLID, a GRH with a multicast DGID and
 /// QP 0xFFFFFF for its destination, or none of these.
 #[inline]
 fn check_multicast(lrh: &Lrh, grh: Option<&Grh>, bth: &Bth) -> Result<(), PacketError> {

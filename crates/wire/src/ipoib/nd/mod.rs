@@ -368,5 +368,4 @@ fn read_address(option: &[u8; OPTION_LEN]) -> HardwareAddress {
 }
 
 #[cfg(test)]
-#[path = "nd_tests.rs"]
 mod tests;
