@@ -11,9 +11,13 @@
 pub mod capture;
 pub mod enter;
 pub mod error;
+mod interface;
 pub mod namespace;
+mod netlink;
 pub mod run_dir;
 pub mod runtime;
+#[cfg(test)]
+mod testing;
 mod tun;
 
 pub use error::HostError;
