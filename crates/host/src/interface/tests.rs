@@ -66,12 +66,18 @@ impl Pipe {
 
     /// Carries packets while `action` runs.
     fn while_open<T: Send>(&self, seen: &Seen, action: impl FnOnce() -> T + Send) -> T {
+        /// Ends the loop also when `action` panics.
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _end = Over(&over);
             scope.spawn(|| self.carry(&over, seen));
-            let result = action();
-            over.store(true, Ordering::Relaxed);
-            result
+            action()
         })
     }
 
