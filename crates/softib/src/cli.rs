@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
 use crate::commands;
+use crate::daemon;
 use crate::failure::{Failure, Outcome};
 
 /// Does what the command line says.
@@ -21,14 +22,24 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> Outcome {
     start_log(cli.log.as_deref())?;
+    let name = cli.name.as_deref();
     match cli.command {
+        Command::Demo(args) => commands::demo::demo(name, cli.log.as_deref(), &args),
+        Command::Run(args) => commands::run::run(name, cli.log.as_deref(), &args),
+        Command::Up(args) => commands::up::up(name, cli.log.as_deref(), &args),
+        Command::Down(args) => commands::down::down(name, &args),
+        Command::Ps(args) => commands::ps::ps(&args),
+        Command::Exec(args) => commands::exec::exec(name, args),
+        Command::Show(args) => commands::show::show(name, &args),
+        Command::Set(args) => commands::set::set(name, &args),
+        Command::Link(args) => commands::link::link(name, &args),
+        Command::Capture(args) => commands::capture::capture(name, &args),
         Command::Decode(args) => commands::decode::decode(&args),
         Command::Gen(args) => commands::generate::generate(&args),
+        Command::Daemon(args) => daemon::main(name, &args),
+        Command::Probe(args) => commands::probe::probe(&args),
         Command::Man(args) => commands::manual::man(&args),
         Command::Completions(args) => commands::manual::completions(&args),
-        _ => Err(Failure::Usage(
-            "this command needs a running lab".to_owned(),
-        )),
     }
 }
 

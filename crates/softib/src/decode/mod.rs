@@ -101,9 +101,8 @@ fn encapsulated(packet: &Packet<'_>) -> Option<String> {
     }
     let header = Encapsulation::parse(packet.payload).ok()?;
     // RFC 4391 §6: the other half is reserved.
-    let rest = match packet.payload.split_at_checked(Encapsulation::LEN)? {
-        ([_, _, 0, 0], rest) => rest,
-        _ => return None,
+    let ([_, _, 0, 0], rest) = packet.payload.split_at_checked(Encapsulation::LEN)? else {
+        return None;
     };
     Some(match header.ether_type {
         EtherType::Arp | EtherType::Rarp => ip::describe_arp(rest),

@@ -355,7 +355,10 @@ impl Builder<'_> {
         let mut hosts = Vec::new();
         let mut owners = BTreeMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            let mut ports = node.ports.or(node.taken.last().copied()).unwrap_or(1);
+            let mut ports = node
+                .ports
+                .or_else(|| node.taken.last().copied())
+                .unwrap_or(1);
             let kind = if let Some(host) = file.hosts.get(index) {
                 let host = host.get_ref();
                 if node.ports.is_none() {

@@ -14,7 +14,10 @@ pub(crate) struct Source<'a> {
 
 /// A mistake in a lab file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabError {
+pub struct LabError(Box<Mistake>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mistake {
     file: String,
     line: usize,
     column: usize,
@@ -28,20 +31,20 @@ pub struct LabError {
 impl LabError {
     /// Line, counted from 1.
     #[must_use]
-    pub const fn line(&self) -> usize {
-        self.line
+    pub fn line(&self) -> usize {
+        self.0.line
     }
 
     /// Column in characters, counted from 1.
     #[must_use]
-    pub const fn column(&self) -> usize {
-        self.column
+    pub fn column(&self) -> usize {
+        self.0.column
     }
 
     /// The key, with the tables that it is in: `host.addresses`. Empty in a listing.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.key
+        &self.0.key
     }
 }
 
@@ -49,25 +52,16 @@ impl core::error::Error for LabError {}
 
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            column,
-            key,
-            problem,
-            help,
-            excerpt,
-            marker,
-        } = self;
-        write!(f, "{file}:{line}:{column}: ")?;
-        if !key.is_empty() {
-            write!(f, "{key}: ")?;
+        let mistake = &*self.0;
+        write!(f, "{}:{}:{}: ", mistake.file, mistake.line, mistake.column)?;
+        if !mistake.key.is_empty() {
+            write!(f, "{}: ", mistake.key)?;
         }
-        writeln!(f, "{problem}")?;
-        let gutter = " ".repeat(line.to_string().len());
-        writeln!(f, " {line} | {excerpt}")?;
-        writeln!(f, " {gutter} | {marker}")?;
-        write!(f, " {gutter} = {help}")
+        writeln!(f, "{}", mistake.problem)?;
+        let gutter = " ".repeat(mistake.line.to_string().len());
+        writeln!(f, " {} | {}", mistake.line, mistake.excerpt)?;
+        writeln!(f, " {gutter} | {}", mistake.marker)?;
+        write!(f, " {gutter} = {}", mistake.help)
     }
 }
 
@@ -93,7 +87,7 @@ impl Source<'_> {
             .replace('\t', " ");
         let before = self.text[line_start..start].replace('\t', " ");
         let marked = self.text[start..end].replace('\t', " ");
-        LabError {
+        LabError(Box::new(Mistake {
             file: self.name.to_owned(),
             line: self.text[..start].matches('\n').count() + 1,
             column: before.chars().count() + 1,
@@ -103,7 +97,7 @@ impl Source<'_> {
             marker: " ".repeat(before.chars().count())
                 + &"^".repeat(marked.trim_end().chars().count().max(1)),
             excerpt,
-        }
+        }))
     }
 
     /// A mistake that the TOML parser found.

@@ -1,0 +1,93 @@
+//! `softib show`: the state of a lab as tables or as JSON; both say the same.
+
+mod host;
+mod tables;
+
+use std::io::{IsTerminal, Write};
+
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+use softib_subnet::view::SubnetView;
+
+use crate::args::{Show, Shown};
+use crate::client::{Client, block_on, find};
+use crate::failure::{Failure, Outcome};
+use crate::text::some_of;
+
+pub(crate) fn show(name: Option<&str>, args: &Show) -> Outcome {
+    let client = Client::new(&find(name)?);
+    let view: SubnetView = block_on(client.get("/view"))?;
+    let json = args.json;
+    match args.what.as_ref().unwrap_or(&Shown::Hosts) {
+        Shown::Fabric => either(json, &view.nodes, || tables::fabric(&view.nodes)),
+        Shown::Hosts => either(json, &view.interfaces, || {
+            tables::interfaces(&view.interfaces)
+        }),
+        Shown::Host { host } => show_host(json, &view, host),
+        Shown::Sm => either(json, &view.manager, || tables::manager(&view.manager)),
+        Shown::Groups => either(json, &view.groups, || tables::groups(&view.groups)),
+        Shown::Paths => either(json, &view.paths, || tables::paths(&view.paths)),
+        Shown::Neighbours => either(json, &view.neighbours, || {
+            tables::neighbours(&view.neighbours)
+        }),
+        Shown::Counters => either(json, &view.counters, || tables::counters(&view.counters)),
+        Shown::Drops => either(json, &view.drops, || tables::drops(&view.drops)),
+    }
+}
+
+fn show_host(json: bool, view: &SubnetView, name: &str) -> Outcome {
+    let Some(host) = host::HostView::new(view, name) else {
+        let names = some_of(
+            view.nodes
+                .iter()
+                .filter(|n| n.kind == "host")
+                .map(|n| &n.name),
+        );
+        return Err(Failure::Usage(format!(
+            "the lab has no host {name:?}; it has {names}"
+        )));
+    };
+    either(json, &host, || host.print())
+}
+
+fn either(json: bool, rows: &impl Serialize, table: impl FnOnce() -> Outcome) -> Outcome {
+    if json { print_json(rows) } else { table() }
+}
+
+pub(crate) fn print_json(rows: &impl Serialize) -> Outcome {
+    let mut text = serde_json::to_string_pretty(rows).map_err(anyhow::Error::from)?;
+    text.push('\n');
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Prints a table without lines, as wide as the terminal at most; elsewhere as wide as it gets.
+pub(crate) fn print_table<const N: usize>(
+    header: &[&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> Outcome {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_content_arrangement(if std::io::stdout().is_terminal() {
+        ContentArrangement::Dynamic
+    } else {
+        ContentArrangement::Disabled
+    });
+    table.set_header(header.map(str::to_uppercase));
+    for row in rows {
+        table.add_row(row);
+    }
+    let mut out = std::io::stdout().lock();
+    for line in table.lines() {
+        // Cells have a space on both sides.
+        writeln!(
+            out,
+            "{}",
+            line.strip_prefix(' ').unwrap_or(&line).trim_end()
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn print_line(line: &str) -> Outcome {
+    Ok(writeln!(std::io::stdout().lock(), "{line}")?)
+}
