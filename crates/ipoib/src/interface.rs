@@ -109,7 +109,7 @@ pub enum Action {
     /// Let the queue pair use this entry of the P_Key table.
     SetPKeyIndex(u16),
     /// Ask the subnet administration; answer by [`Interface::handle_sa_reply`].
-    SaRequest(SaToken, SaRequest),
+    SaRequest(SaToken, Box<SaRequest>),
     /// The answer is no longer wanted.
     SaCancel(SaToken),
     /// Give an IP packet to the host's stack.
@@ -424,14 +424,14 @@ impl Interface {
     pub(crate) fn ask(&mut self, asked: Asked, request: SaRequest) -> SaToken {
         let token = self.new_token();
         self.requests.insert(token, asked);
-        self.act(Action::SaRequest(token, request));
+        self.act(Action::SaRequest(token, Box::new(request)));
         token
     }
 
     /// Asks for something whose answer changes nothing.
     pub(crate) fn tell(&mut self, request: SaRequest) {
         let token = self.new_token();
-        self.act(Action::SaRequest(token, request));
+        self.act(Action::SaRequest(token, Box::new(request)));
     }
 
     pub(crate) fn cancel(&mut self, token: SaToken) {

@@ -12,7 +12,7 @@ use softib_mgmt::sa_client::{SaError, SaReply, SaRequest};
 use softib_wire::addr::{Gid, Qpn};
 use softib_wire::ipoib::ip::solicited_node;
 use softib_wire::ipoib::{EtherType, GroupSpace};
-use softib_wire::mad::sa::{JoinState, McMemberRecord};
+use softib_wire::mad::sa::{JoinState, McMemberMask, McMemberRecord};
 use softib_wire::time::Instant;
 use softib_wire::units::Selector;
 
@@ -21,13 +21,6 @@ use crate::group::{
     self, Grant, Group, Join, MAX_QUEUE, Membership, SEND_ONLY_ATTEMPTS, SEND_ONLY_IDLE,
 };
 use crate::interface::{Action, Asked, Interface, SaToken, Timer};
-
-/// MGID, PortGID, P_Key and JoinState.
-const BROADCAST_JOIN_MASK: u64 = 1 << 0 | 1 << 1 | 1 << 7 | 1 << 16;
-/// These and Q_Key, MTU, traffic class, rate, service level, flow label and hop limit, which all
-/// have to be those of the broadcast group.
-const JOIN_MASK: u64 = BROADCAST_JOIN_MASK | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 0b111 << 12;
-const _: () = assert!(BROADCAST_JOIN_MASK == 0x1_0083 && JOIN_MASK == 0x1_73F7);
 
 const ALL_HOSTS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
@@ -159,11 +152,17 @@ impl Interface {
                     hop_limit: defaults.hop_limit,
                     ..self.member_record(mgid, join_state)
                 },
-                JOIN_MASK,
+                McMemberMask::IPOIB_GROUP,
             ),
-            _ => (self.member_record(mgid, join_state), BROADCAST_JOIN_MASK),
+            _ => (
+                self.member_record(mgid, join_state),
+                McMemberMask::IPOIB_BROADCAST,
+            ),
         };
-        let request = SaRequest::Join { record, mask };
+        let request = SaRequest::Join {
+            record,
+            mask: mask.bits(),
+        };
         let token = self.ask(Asked::Join(mgid, membership), request);
         if let Some(group) = self.groups.get_mut(mgid) {
             group.join = Join::Asked(token);
@@ -411,7 +410,7 @@ impl Interface {
             port_gid: self.own_gid(),
             pkey: self.pkey(),
             join_state,
-            ..EMPTY_RECORD
+            ..McMemberRecord::default()
         }
     }
 
@@ -419,27 +418,6 @@ impl Interface {
         GroupSpace::new(GroupSpace::DEFAULT_SCOPE, self.pkey())
     }
 }
-
-const EMPTY_RECORD: McMemberRecord = McMemberRecord {
-    mgid: Gid::NONE,
-    port_gid: Gid::NONE,
-    qkey: softib_wire::addr::QKey::new(0),
-    mlid: softib_wire::addr::Lid::NONE,
-    mtu_selector: Selector::Greater,
-    mtu: None,
-    traffic_class: 0,
-    pkey: softib_wire::addr::PKey::new(0),
-    rate_selector: Selector::Greater,
-    rate: None,
-    life_time_selector: Selector::Greater,
-    life_time: 0,
-    sl: softib_wire::addr::Sl::from_bits_truncate(0),
-    flow_label: 0,
-    hop_limit: 0,
-    scope: 0,
-    join_state: JoinState::empty(),
-    proxy_join: false,
-};
 
 /// Whether packets for a group leave the host: those of interface-local scope do not.
 fn leaves_the_host(group: IpAddr) -> bool {

@@ -240,8 +240,7 @@ impl Interface {
             Err(Failure::NoAnswer) if path.vector.is_some() => {
                 path.refresh_after = now + REFRESH_PAUSE;
             }
-            Err(Failure::AskAgain) => self.query_path(now, gid),
-            Err(Failure::NoAnswer | Failure::NoPath) => self.path_failed(gid),
+            Err(_) => self.path_failed(gid),
         }
     }
 
@@ -447,8 +446,6 @@ impl Interface {
 /// Why there is no path.
 enum Failure {
     NoAnswer,
-    /// The question was lost when the port began anew.
-    AskAgain,
     NoPath,
 }
 
@@ -456,8 +453,10 @@ fn path_of(result: Result<SaReply, SaError>) -> Result<PathRecord, Failure> {
     match result {
         Ok(SaReply::Path(record)) if record.dlid.is_unicast() => Ok(record),
         Ok(_) => Err(Failure::NoPath),
-        Err(SaError::Timeout | SaError::NoSubnetManager | SaError::Busy) => Err(Failure::NoAnswer),
-        Err(SaError::Reset) => Err(Failure::AskAgain),
+        // Nobody was heard: that says nothing about the path.
+        Err(SaError::Timeout | SaError::NoSubnetManager | SaError::Busy | SaError::Transfer(_)) => {
+            Err(Failure::NoAnswer)
+        }
         Err(SaError::Refused(_) | SaError::Malformed | SaError::Mismatch) => Err(Failure::NoPath),
     }
 }

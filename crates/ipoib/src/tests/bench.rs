@@ -390,7 +390,7 @@ impl Bench {
                 }
                 Action::SetQKey(qkey) => self.nodes[node].qkey = qkey,
                 Action::SetPKeyIndex(index) => self.nodes[node].pkey_index = Some(index),
-                Action::SaRequest(token, request) => self.ask(node, token, request),
+                Action::SaRequest(token, request) => self.ask(node, token, *request),
                 Action::SaCancel(token) => {
                     self.cancelled.insert((node, token));
                 }
