@@ -49,8 +49,8 @@ macro_rules! drop_reasons {
                 $name::ALL.iter().map(|&reason| (reason, self.count(reason)))
             }
 
-            #[allow(dead_code, reason = "the owner counts, not everybody owns one")]
-            pub(crate) const fn add(&mut self, reason: $name) {
+            /// Counts one.
+            pub const fn add(&mut self, reason: $name) {
                 let count = &mut self.0[reason as usize];
                 *count = count.saturating_add(1);
             }

@@ -5,6 +5,7 @@
 
 use core::fmt;
 
+pub use softib_fabric::link::Impairment;
 use softib_wire::addr::{Guid, PKey};
 use softib_wire::time::Duration;
 use softib_wire::units::Mtu;
@@ -109,17 +110,6 @@ pub struct LinkSpec {
     pub impairment: Impairment,
     /// Whether it is plugged in from the start.
     pub up: bool,
-}
-
-/// What a cable does to packets. The default does nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Impairment {
-    /// Part of the packets lost, 0.0 to 1.0, each on its own.
-    pub loss: f64,
-    /// Time that a packet takes.
-    pub delay: Duration,
-    /// Most bits a second in each direction; `None`: no limit.
-    pub rate: Option<u64>,
 }
 
 /// Who manages the subnet.

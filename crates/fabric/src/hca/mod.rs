@@ -306,6 +306,12 @@ impl Hca {
         self.qps.get(id).map(|qp| qp.state)
     }
 
+    /// Sends that a queue pair still has room for.
+    #[must_use]
+    pub fn send_room(&self, id: QpId) -> u32 {
+        self.qps.get(id).map_or(0, |qp| qp.caps.send.saturating_sub(qp.sends))
+    }
+
     /// What a queue pair counted.
     #[must_use]
     pub fn qp_counters(&self, id: QpId) -> Option<&QpCounters> {
