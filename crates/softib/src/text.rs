@@ -18,3 +18,8 @@ pub(crate) fn some_of<T: Display>(names: impl IntoIterator<Item = T>) -> String 
         (false, _) => format!("{} and {more} more", shown.join(", ")),
     }
 }
+
+/// A number with what it counts: `1 switch`, `2 switches`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -4,6 +4,7 @@ use crate::args::Up;
 use crate::client::block_on;
 use crate::failure::{Failure, Outcome};
 use crate::launch::{Launch, Progress, interruptible, wait_ready};
+use crate::text::count;
 
 pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
     let launch = Launch::from_file(name, log, &args.lab, false)?;
@@ -25,10 +26,10 @@ pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
                     .filter(|interface| !interface.carrier)
                     .count();
                 eprintln!(
-                    "lab {:?} is up: {} hosts, {} switches, {} of {} interfaces run",
+                    "lab {:?} is up: {}, {}, {} of {} interfaces run",
                     launched.name,
-                    status.hosts,
-                    status.switches,
+                    count(status.hosts, "host", "hosts"),
+                    count(status.switches, "switch", "switches"),
                     status.interfaces.len() - waiting,
                     status.interfaces.len()
                 );
