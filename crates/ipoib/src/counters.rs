@@ -208,3 +208,31 @@ impl Default for Counters {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_name_of_its_own_and_moves_what_it_says() {
+        let names: BTreeSet<_> = DropReason::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), DropReason::ALL.len());
+        for &reason in DropReason::ALL {
+            let mut counters = Counters::new();
+            counters.drop(reason);
+            let direction = [
+                ("tx-", counters.tx_dropped + counters.tx_errors),
+                ("rx-", counters.rx_dropped),
+            ];
+            for (prefix, moved) in direction {
+                let expected =
+                    reason.name().starts_with(prefix) && reason.moves() != Moves::Nothing;
+                assert_eq!(moved > 0, expected, "{reason:?}");
+            }
+            assert_eq!(counters.dropped(reason), 1);
+            assert!(reason.meaning().ends_with('.'), "{:?}", reason.meaning());
+        }
+    }
+}

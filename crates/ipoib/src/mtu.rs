@@ -95,16 +95,12 @@ impl MtuState {
     /// Whether the link carries the packet, or every segment of it.
     #[inline]
     pub(crate) fn check(&self, frame: &Frame) -> Result<(), DropReason> {
-        let longest = match frame.offload().and_then(|offload| offload.gso) {
-            None => frame.len(),
-            Some(gso) => {
-                let header = usize::from(gso.header_len);
-                if gso.size == 0 || header >= frame.len() {
-                    return Err(DropReason::BadSegmentation);
-                }
-                frame.len().min(header + usize::from(gso.size))
-            }
-        };
+        let longest = frame.largest_payload(0);
+        if let Some(gso) = frame.offload().and_then(|offload| offload.gso)
+            && (gso.size == 0 || usize::from(gso.header_len) >= frame.len())
+        {
+            return Err(DropReason::BadSegmentation);
+        }
         if longest > self.group as usize {
             Err(DropReason::TooLong)
         } else {

@@ -43,7 +43,12 @@ impl Interface {
         let (packets, octets) = wire_size(&received.payload);
         self.counters.rx_packets += packets;
         self.counters.rx_bytes += octets;
-        if received.grh.is_some() && is_to_all(received) {
+        // As in Linux, broadcast is no multicast.
+        if is_to_all(received)
+            && received
+                .grh
+                .is_some_and(|grh| grh.dgid != self.broadcast_mgid())
+        {
             self.counters.multicast += packets;
         }
         match ether_type {

@@ -166,18 +166,12 @@ impl Interface {
 /// Packets and octets that a wire sees of an IP packet.
 #[inline]
 pub(crate) fn wire_size(frame: &Frame) -> (u64, u64) {
-    let octets = frame.len() as u64;
-    match frame.offload().and_then(|offload| offload.gso) {
-        Some(gso) if gso.size != 0 => {
-            let header = u64::from(gso.header_len);
-            let segments = octets
-                .saturating_sub(header)
-                .div_ceil(u64::from(gso.size))
-                .max(1);
-            (segments, octets + (segments - 1) * header)
-        }
-        _ => (1, octets),
-    }
+    let (packets, octets) = (frame.wire_packets(), frame.len() as u64);
+    let header = frame
+        .offload()
+        .and_then(|offload| offload.gso)
+        .map_or(0, |gso| u64::from(gso.header_len));
+    (packets, octets + (packets - 1) * header)
 }
 
 #[inline]

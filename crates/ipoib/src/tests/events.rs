@@ -332,3 +332,73 @@ fn differing_source_lid_is_accepted_after_one_query() {
         bench.nodes[0].path_queries()
     );
 }
+
+/// Two interfaces of one port go down and up in any order, joins under way: neither waits for the
+/// other, and nothing is left behind.
+#[test]
+fn case_15_interfaces_of_one_port_in_any_order() {
+    let mut rng = fastrand::Rng::with_seed(15);
+    let mut bench = Bench::new();
+    bench.sa.delay = millis(3);
+    let table = [PKey::DEFAULT_FULL, PKey::new(0x8002)];
+    let parent = bench.add(|config| config.pkeys = table.to_vec());
+    let (guid, lid) = (bench.nodes[parent].guid, bench.nodes[parent].lid);
+    let child = bench.add(|config| {
+        config.port_guid = guid;
+        config.pkeys = table.to_vec();
+        config.partition = crate::Partition::Named(table[1]);
+    });
+    bench.nodes[child].lid = lid;
+    for node in [parent, child] {
+        bench.bring_up(node);
+    }
+    for _ in 0..300 {
+        let node = rng.usize(0..2);
+        match rng.u8(0..4) {
+            0 => bench.with(node, |interface, now| interface.set_admin_up(now, false)),
+            1 => bench.with(node, |interface, now| interface.set_admin_up(now, true)),
+            2 => bench.port_event(node, PortEvent::ClientReregister),
+            _ => bench.run(millis(rng.u64(0..10))),
+        }
+    }
+    for node in [parent, child] {
+        bench.with(node, |interface, now| interface.set_admin_up(now, true));
+    }
+    bench.run(secs(3));
+    for node in [parent, child] {
+        assert!(bench.nodes[node].interface.has_carrier());
+        assert!(
+            bench.nodes[node]
+                .interface
+                .groups()
+                .all(|group| group.record.is_some())
+        );
+    }
+    for node in [parent, child] {
+        bench.with(node, |interface, now| interface.set_admin_up(now, false));
+    }
+    bench.run(secs(1));
+    assert!(bench.sa.groups.is_empty());
+}
+
+/// However long the back-off has become, a re-registration is answered at once, and others that
+/// need the broadcast group's record have it meanwhile.
+#[test]
+fn case_21_reregister_does_not_wait_for_the_back_off() {
+    let mut bench = Bench::running(2);
+    bench.sa.silent = true;
+    bench.port_event(0, PortEvent::ClientReregister);
+    bench.run(secs(100));
+    bench.sa.silent = false;
+    let before = bench.now;
+    bench.port_event(0, PortEvent::ClientReregister);
+    let joins = bench.nodes[0].joins_of(Bench::broadcast_mgid());
+    assert_eq!(joins.last(), Some(&before));
+    bench.run(millis(1));
+    assert!(
+        bench.nodes[0]
+            .interface
+            .groups()
+            .all(|group| group.failures == 0 && !group.joining)
+    );
+}

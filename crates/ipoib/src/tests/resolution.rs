@@ -414,3 +414,21 @@ fn established_neighbour_asks_nothing() {
     assert_eq!(bench.nodes[1].delivered.len(), 1001);
     assert_eq!(bench.nodes[0].guid, Guid::new(0x0002_c903_0000_0001));
 }
+
+/// The whole hardware address counts, its flags included.
+#[test]
+fn flags_are_part_of_a_neighbours_address() {
+    let mut bench = Bench::running(2);
+    bench.ping(0, 1, false);
+    bench.run(secs(1));
+    let mut connected = party(&bench, 1, "10.0.0.2");
+    connected.hardware.flags = softib_wire::ipoib::AddressFlags::RC;
+    let received = arp(&bench, &Arp::request(connected, v4("10.0.0.1")));
+    bench.receive(0, received);
+    let view = bench.nodes[0]
+        .interface
+        .neighbours()
+        .find(|view| view.ip == ip("10.0.0.2"));
+    assert_eq!(view.unwrap().hardware, Some(connected.hardware));
+    assert_eq!(bench.state(0, "10.0.0.2"), Some("stale"));
+}
