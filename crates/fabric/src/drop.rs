@@ -26,12 +26,12 @@ pub enum StandardCounter {
 }
 
 macro_rules! reasons {
-    ($( $(#[$meta:meta])* $variant:ident = $name:literal, $counter:ident; )*) => {
+    ($( $(#[doc = $doc:literal])+ $variant:ident = $name:literal, $counter:ident; )*) => {
         /// Why a packet was dropped.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum DropReason {
-            $( $(#[$meta])* $variant, )*
+            $( $(#[doc = $doc])+ $variant, )*
         }
 
         impl DropReason {
@@ -43,6 +43,14 @@ macro_rules! reasons {
             pub const fn name(self) -> &'static str {
                 match self {
                     $( Self::$variant => $name, )*
+                }
+            }
+
+            /// What it means, in a sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $( Self::$variant => concat!($($doc),+).trim_ascii_start(), )*
                 }
             }
 

@@ -18,6 +18,7 @@ pub mod spec;
 mod subnet;
 pub mod topology;
 pub mod view;
+mod views;
 
 pub use event::Event;
 pub use subnet::{Captured, NoCable, Subnet};

@@ -38,9 +38,14 @@ pub struct Subnet {
     waiting: Vec<bool>,
     deadlines: Deadlines,
     outbox: Outbox,
+    /// The latest that the manager told, for people.
+    pub(crate) manager_events: VecDeque<String>,
     pool: Pool,
     rng: fastrand::Rng,
 }
+
+/// Events of the manager that are kept for people.
+const MANAGER_EVENTS: usize = 64;
 
 /// A link and where its ends are.
 #[derive(Debug)]
@@ -128,6 +133,7 @@ impl Subnet {
             waiting: vec![false; parties],
             deadlines: Deadlines::new(parties),
             outbox: Outbox::default(),
+            manager_events: VecDeque::new(),
             pool,
             rng,
         })
@@ -480,8 +486,16 @@ impl Subnet {
                 .drain(..)
                 .map(|(index, frame)| (IfaceRef { node: id, index }, frame)),
         );
-        self.events
-            .extend(out.changes.drain(..).map(|change| change.at(id)));
+        for change in out.changes.drain(..) {
+            let event = change.at(id);
+            if let Event::Manager(told) = &event {
+                self.manager_events.push_back(format!("{now} {told}"));
+                if self.manager_events.len() > MANAGER_EVENTS {
+                    self.manager_events.pop_front();
+                }
+            }
+            self.events.push_back(event);
+        }
         self.outbox = out;
         self.deadlines.set(index, self.nodes[index].poll_timeout());
     }

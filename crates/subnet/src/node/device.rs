@@ -359,7 +359,6 @@ fn way_back(grh: &Grh) -> GlobalRoute {
     }
 }
 
-
 fn invalid(bad: softib_fabric::port::InvalidField) -> InvalidField {
     let (attribute, field) = bad.field.split_once(['.', ' ']).unwrap_or((bad.field, ""));
     InvalidField {

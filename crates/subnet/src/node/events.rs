@@ -17,6 +17,7 @@ impl Node {
         match event {
             NodeEvent::PortDown { port } => {
                 self.port_changed(now, port, PortState::Down, out);
+                self.forget_memberships(port);
                 self.tell_interfaces(now, port, |_| HostEvent::Down);
             }
             NodeEvent::PortInit { port } => self.port_changed(now, port, PortState::Init, out),
@@ -37,17 +38,21 @@ impl Node {
                 });
                 self.tell_interfaces(now, port, HostEvent::active);
             }
-            NodeEvent::LidChanged { port } => self.tell_interfaces(now, port, HostEvent::lid),
+            NodeEvent::LidChanged { port } => {
+                self.forget_memberships(port);
+                self.tell_interfaces(now, port, HostEvent::lid);
+            }
             NodeEvent::SmChanged { port } => self.sa_client(port, |client, state| {
                 let (lid, sl) = state.master_sm();
                 client.set_sm(lid, sl);
             }),
             NodeEvent::PKeysChanged { port } => self.tell_interfaces(now, port, HostEvent::pkeys),
             NodeEvent::GidChanged { port } => {
+                self.forget_memberships(port);
                 self.tell_interfaces(now, port, |state| HostEvent::Prefix(state.gid_prefix()));
             }
             NodeEvent::ClientReregister { port } => {
-                self.sa_client(port, |client, _| client.reset_memberships());
+                self.forget_memberships(port);
                 self.tell_interfaces(now, port, |_| HostEvent::Reregister);
             }
             NodeEvent::PKeyViolation { port, violation } => {
@@ -85,6 +90,12 @@ impl Node {
             let up = seat.port == 0 || state != PortState::Down;
             seat.manager.handle_port(now, up);
         }
+    }
+
+    /// The administrator's memory of this port's memberships is gone, or is of another address:
+    /// what interfaces ask for from now on must reach it. They are told after this.
+    fn forget_memberships(&mut self, port: u8) {
+        self.sa_client(port, |client, _| client.reset_memberships());
     }
 
     /// Does something with a port's client of subnet administration.

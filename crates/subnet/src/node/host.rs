@@ -11,6 +11,7 @@ use softib_mgmt::sa_client::{RequestId, SaClient, SaError, SaReply, UserId};
 use softib_wire::addr::{Guid, PKey, QKey};
 use softib_wire::ipoib::AddressFlags;
 use softib_wire::time::Instant;
+use softib_wire::units::Mtu;
 
 use super::device::{Adapter, Device};
 use super::{Node, Outbox};
@@ -65,7 +66,7 @@ impl HostInterface {
                 qpn: qp.qpn(),
                 partition: spec.pkey.map_or(Partition::First, Partition::Named),
                 pkeys: port.map_or_else(Vec::new, pkeys),
-                max_mtu: softib_wire::units::Mtu::B4096,
+                max_mtu: port.map_or(Mtu::B4096, Port::mtu_cap),
                 mtu: spec.mtu,
                 flags: AddressFlags::empty(),
                 seed: rng.u64(..),

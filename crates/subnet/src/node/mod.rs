@@ -9,9 +9,10 @@ mod events;
 mod host;
 mod mads;
 
+use softib_fabric::NodeEvent;
 use softib_fabric::event::VlMask;
 use softib_fabric::frame::{Frame, Pool};
-use softib_fabric::NodeEvent;
+use softib_fabric::hca::{QpCounters, QpId};
 use softib_mgmt::agents::smi::SmiDrops;
 use softib_mgmt::agents::{Pma, Sma};
 use softib_mgmt::sa_client::SaClient;
@@ -238,6 +239,14 @@ impl Node {
 
     fn is_switch(&self) -> bool {
         self.device.node_type() == NodeType::Switch
+    }
+
+    /// What a queue pair of the host counted.
+    pub(crate) fn qp_counters(&self, qp: QpId) -> Option<&QpCounters> {
+        match &self.device {
+            Device::Adapter(adapter) => adapter.hca.qp_counters(qp),
+            Device::Switch(_) => None,
+        }
     }
 
     /// Whether a queue pair of the host has room for one more send.
