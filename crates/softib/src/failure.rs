@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use softib_host::HostError;
 
 use crate::lab::LabError;
+use crate::text::note;
 
 /// Why a command did not succeed, by exit status.
 #[derive(Debug)]
@@ -28,12 +29,12 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Usage(sentence) => {
-                eprintln!("error: {sentence}");
+                note(format_args!("error: {sentence}"));
                 ExitCode::from(2)
             }
             Self::Failed(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
             Self::Failed(error) => {
-                eprintln!("error: {error:#}");
+                note(format_args!("error: {error:#}"));
                 ExitCode::FAILURE
             }
             Self::Status(status) => ExitCode::from(status),

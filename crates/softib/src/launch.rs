@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::daemon::messages::{Started, Status};
 use crate::failure::{Failure, Outcome};
 use crate::lab::{self, Lab};
-use crate::text::some_of;
+use crate::text::{note, some_of};
 
 /// What to start.
 #[derive(Debug)]
@@ -278,7 +278,7 @@ impl<'a> Progress<'a> {
     /// A moving line on a terminal; elsewhere a line at the start.
     pub(crate) fn new(what: &str) -> Self {
         if !std::io::stderr().is_terminal() {
-            eprintln!("{what}: starting");
+            note(format_args!("{what}: starting"));
             return Self {
                 bar: ProgressBar::hidden(),
                 tell: None,

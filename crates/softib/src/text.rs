@@ -1,6 +1,20 @@
 //! Small pieces of wording.
 
 use core::fmt::Display;
+use std::io::{self, Write};
+
+/// Prints a line of a command's result.
+///
+/// # Errors
+/// Nobody reads any more: the caller stops then, without complaint.
+pub(crate) fn say(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
+/// Prints a line about what was done to standard error, if somebody reads that.
+pub(crate) fn note(line: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
 
 /// Names in a sentence: all when they are few, else the first ones and how many more there are.
 pub(crate) fn some_of<T: Display>(names: impl IntoIterator<Item = T>) -> String {

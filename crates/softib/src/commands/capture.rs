@@ -11,6 +11,7 @@ use crate::args::Capture;
 use crate::client::{Client, block_on, find};
 use crate::failure::{Failure, Outcome};
 use crate::launch::interruptible;
+use crate::text::note;
 
 pub(crate) fn capture(name: Option<&str>, args: &Capture) -> Outcome {
     let client = Client::new(&find(name)?);
@@ -55,7 +56,11 @@ pub(crate) fn capture(name: Option<&str>, args: &Capture) -> Outcome {
         // Interrupting it is how a capture ends.
         Ok(()) | Err(Failure::Interrupted) => {
             if !to_stdout {
-                eprintln!("{} packets in {}", counter.packets, args.write.display());
+                note(format_args!(
+                    "{} packets in {}",
+                    counter.packets,
+                    args.write.display()
+                ));
             }
             Ok(())
         }

@@ -4,6 +4,7 @@ use crate::args::Down;
 use crate::client::{block_on, find, running};
 use crate::failure::Outcome;
 use crate::launch::take_down;
+use crate::text::note;
 
 pub(crate) fn down(name: Option<&str>, args: &Down) -> Outcome {
     let labs = if args.all {
@@ -14,7 +15,7 @@ pub(crate) fn down(name: Option<&str>, args: &Down) -> Outcome {
     block_on(async {
         for lab in &labs {
             take_down(lab).await?;
-            eprintln!("lab {:?} is down", lab.name);
+            note(format_args!("lab {:?} is down", lab.name));
         }
         Ok(())
     })

@@ -9,6 +9,7 @@ use softib_host::enter::Ticket;
 use crate::args::Exec;
 use crate::client::find;
 use crate::failure::{Failure, Outcome};
+use crate::text::note;
 
 pub(crate) fn exec(name: Option<&str>, args: Exec) -> Outcome {
     let lab = find(name)?;
@@ -27,6 +28,6 @@ pub(crate) fn exec(name: Option<&str>, args: Exec) -> Outcome {
         HostError::Program { .. } => 126,
         _ => return Err(error.into()),
     };
-    eprintln!("error: {error}");
+    note(format_args!("error: {error}"));
     Err(Failure::Status(status))
 }

@@ -4,6 +4,7 @@ use crate::args::{Cable, Link, LinkAction, LinkSet, RateSetting};
 use crate::client::{Client, block_on, find};
 use crate::daemon::messages::{LinkRequest, LinkState};
 use crate::failure::Outcome;
+use crate::text::note;
 
 pub(crate) fn link(name: Option<&str>, args: &Link) -> Outcome {
     let client = Client::new(&find(name)?);
@@ -35,7 +36,7 @@ pub(crate) fn link(name: Option<&str>, args: &Link) -> Outcome {
     } else {
         format!(", {}", state.impairment)
     };
-    eprintln!("{} - {}: {plugged}{rest}", state.a, state.b);
+    note(format_args!("{} - {}: {plugged}{rest}", state.a, state.b));
     Ok(())
 }
 

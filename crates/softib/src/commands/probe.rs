@@ -14,6 +14,7 @@ use softib_wire::ipoib::checksum::checksum;
 
 use crate::args::{Probe, ProbeKind};
 use crate::failure::{Failure, Outcome};
+use crate::text::say;
 
 pub(crate) fn probe(args: &Probe) -> Outcome {
     match args.kind {
@@ -56,7 +57,9 @@ fn ping(address: Ipv4Addr, count: u16) -> Outcome {
             if is_reply(octets, id, sequence) {
                 received += 1;
                 let time = start.elapsed().as_secs_f64() * 1e3;
-                println!("64 bytes from {address}: icmp_seq={sequence} time={time:.3} ms");
+                say(format_args!(
+                    "64 bytes from {address}: icmp_seq={sequence} time={time:.3} ms"
+                ))?;
                 break;
             }
         }
@@ -64,7 +67,9 @@ fn ping(address: Ipv4Addr, count: u16) -> Outcome {
             std::thread::sleep(PAUSE);
         }
     }
-    println!("{count} packets transmitted, {received} received");
+    say(format_args!(
+        "{count} packets transmitted, {received} received"
+    ))?;
     if received == count {
         Ok(())
     } else {
@@ -102,7 +107,7 @@ fn sink(address: SocketAddr) -> Outcome {
     let listener =
         TcpListener::bind(address).with_context(|| format!("{address} can't be listened on"))?;
     // Whoever starts the other end waits for this.
-    println!("listening");
+    say("listening")?;
     let (mut stream, _) = listener.accept()?;
     let mut buffer = vec![0; 256 * 1024];
     let mut octets = 0_u64;
@@ -115,7 +120,7 @@ fn sink(address: SocketAddr) -> Outcome {
             Err(error) => return Err(error.into()),
         }
     }
-    println!("{octets} {}", start.elapsed().as_secs_f64());
+    say(format_args!("{octets} {}", start.elapsed().as_secs_f64()))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use super::show::{print_json, print_table};
 use crate::args::Ps;
 use crate::client::{Client, block_on, running};
 use crate::failure::Outcome;
+use crate::text::note;
 
 #[derive(Serialize)]
 struct Row {
@@ -44,7 +45,7 @@ pub(crate) fn ps(args: &Ps) -> Outcome {
         return print_json(&rows);
     }
     if rows.is_empty() {
-        eprintln!("no lab is up; `softib up LAB` brings one up");
+        note("no lab is up; `softib up LAB` brings one up");
         return Ok(());
     }
     let cells = rows.into_iter().map(|row| {

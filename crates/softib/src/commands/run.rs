@@ -14,6 +14,7 @@ use crate::args::Run;
 use crate::client::block_on;
 use crate::failure::{Failure, Outcome};
 use crate::launch::{Launch, Launched, Progress, interruptible, wait_ready};
+use crate::text::note;
 
 pub(crate) fn run(name: Option<&str>, log: Option<&str>, args: &Run) -> Outcome {
     let launch = Launch::from_file(name, log, &args.lab, true)?;
@@ -43,10 +44,10 @@ async fn program(launched: &Launched, command: &[OsString]) -> Outcome {
     let mut child = match child {
         Ok(child) => child,
         Err(error) => {
-            eprintln!(
+            note(format_args!(
                 "error: {} can't be started: {error}",
                 program.to_string_lossy()
-            );
+            ));
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             return Err(Failure::Status(if missing { 127 } else { 126 }));
         }

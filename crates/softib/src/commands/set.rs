@@ -4,6 +4,7 @@ use crate::args::{MtuSetting, Set, Setting};
 use crate::client::{Client, block_on, find};
 use crate::daemon::messages::{MtuRequest, MtuState};
 use crate::failure::Outcome;
+use crate::text::note;
 
 pub(crate) fn set(name: Option<&str>, args: &Set) -> Outcome {
     let client = Client::new(&find(name)?);
@@ -18,8 +19,11 @@ pub(crate) fn set(name: Option<&str>, args: &Set) -> Outcome {
     };
     let state: MtuState = block_on(client.post("/mtu", &request))?;
     match request.mtu {
-        Some(mtu) => eprintln!("{} has an MTU of {mtu}", state.interface),
-        None => eprintln!("{} has the MTU of its broadcast group", state.interface),
+        Some(mtu) => note(format_args!("{} has an MTU of {mtu}", state.interface)),
+        None => note(format_args!(
+            "{} has the MTU of its broadcast group",
+            state.interface
+        )),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::args::Up;
 use crate::client::block_on;
 use crate::failure::{Failure, Outcome};
 use crate::launch::{Launch, Progress, interruptible, wait_ready};
-use crate::text::count;
+use crate::text::{count, note};
 
 pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
     let launch = Launch::from_file(name, log, &args.lab, false)?;
@@ -13,7 +13,7 @@ pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
     block_on(async {
         let client = launched.client();
         if args.no_wait {
-            eprintln!("lab {:?} starts", launched.name);
+            note(format_args!("lab {:?} starts", launched.name));
             return Ok(());
         }
         let ready = interruptible(wait_ready(&client, args.timeout, &progress)).await;
@@ -25,16 +25,16 @@ pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
                     .iter()
                     .filter(|interface| !interface.carrier)
                     .count();
-                eprintln!(
+                note(format_args!(
                     "lab {:?} is up: {}, {}, {} of {} interfaces run",
                     launched.name,
                     count(status.hosts, "host", "hosts"),
                     count(status.switches, "switch", "switches"),
                     status.interfaces.len() - waiting,
                     status.interfaces.len()
-                );
+                ));
                 if waiting > 0 {
-                    eprintln!("`softib show hosts` says why the others do not");
+                    note("`softib show hosts` says why the others do not");
                 }
                 Ok(())
             }

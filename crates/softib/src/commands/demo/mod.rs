@@ -16,6 +16,7 @@ use crate::client::{Client, block_on};
 use crate::failure::{Failure, Outcome};
 use crate::lab::TWO_HOSTS;
 use crate::launch::{Launch, Progress, interruptible, own_program};
+use crate::text::say;
 use story::Story;
 
 const SERVER: &str = "10.0.0.2";
@@ -23,11 +24,11 @@ const PORT: u16 = 5201;
 
 pub(crate) fn demo(name: Option<&str>, log: Option<&str>, args: &Demo) -> Outcome {
     let start = Instant::now();
-    println!("A lab of two hosts and a switch, each with InfiniBand ports in software:");
-    println!();
-    println!("    h1 ---- s1 ---- h2");
-    println!();
-    println!("1. Bring-up");
+    say("A lab of two hosts and a switch, each with InfiniBand ports in software:")?;
+    say("")?;
+    say("    h1 ---- s1 ---- h2")?;
+    say("")?;
+    say("1. Bring-up")?;
     let launch = Launch {
         name: Some(name.unwrap_or("demo")),
         log,
@@ -48,18 +49,18 @@ pub(crate) fn demo(name: Option<&str>, log: Option<&str>, args: &Demo) -> Outcom
         launched.down().await?;
         result
     })?;
-    println!();
-    println!(
+    say("")?;
+    say(format_args!(
         "The lab is down again, {:.1} s after the start. What to try next:",
         start.elapsed().as_secs_f64()
-    );
-    println!();
-    println!("{}", NEXT.trim_end());
+    ))?;
+    say("")?;
+    say(NEXT.trim_end())?;
     Ok(())
 }
 
-const NEXT: &str = "\
-    softib up examples/two-hosts.toml            the same lab, in the background
+const NEXT: &str =
+    "    softib up examples/two-hosts.toml            the same lab, in the background
     softib exec h1 -- ping 10.0.0.2              any program, on any host
     softib exec h1 -- ip -d addr show ib0        as on a machine with an InfiniBand adapter
     softib show fabric                           and: hosts, sm, groups, paths, counters, drops
@@ -112,14 +113,18 @@ fn installed(program: &str) -> Option<PathBuf> {
 }
 
 async fn ping(lab: &str) -> Outcome {
-    println!();
+    say("")?;
     if let Some(ping) = installed("ping") {
-        println!("2. softib exec h1 -- ping -c 5 -i 0.2 {SERVER}");
+        say(format_args!(
+            "2. softib exec h1 -- ping -c 5 -i 0.2 {SERVER}"
+        ))?;
         let mut command = on_host(lab, "h1")?;
         command.arg(ping).args(["-c", "5", "-i", "0.2", SERVER]);
         return told(&mut command, "ping").await;
     }
-    println!("2. Ping from h1 to {SERVER} (built in; no ping is installed here)");
+    say(format_args!(
+        "2. Ping from h1 to {SERVER} (built in; no ping is installed here)"
+    ))?;
     let mut command = on_host(lab, "h1")?;
     command.arg(own_program()?).args(["probe", "ping", SERVER]);
     told(&mut command, "ping").await
@@ -139,7 +144,7 @@ async fn told(command: &mut Command, what: &str) -> Outcome {
         && let Some(line) = lines.next_line().await?
     {
         if !line.is_empty() {
-            println!("    {line}");
+            say(format_args!("    {line}"))?;
         }
     }
     let status = child.wait().await?;
@@ -153,8 +158,10 @@ async fn told(command: &mut Command, what: &str) -> Outcome {
 }
 
 async fn throughput(lab: &str, seconds: u64) -> Outcome {
-    println!();
-    println!("3. One TCP stream from h1 to h2 for {seconds} s");
+    say("")?;
+    say(format_args!(
+        "3. One TCP stream from h1 to h2 for {seconds} s"
+    ))?;
     let program = own_program()?;
     let address = format!("{SERVER}:{PORT}");
     let mut sink = on_host(lab, "h2")?
@@ -186,10 +193,10 @@ async fn throughput(lab: &str, seconds: u64) -> Outcome {
         .split_once(' ')
         .and_then(|(octets, time)| Some((octets.parse::<f64>().ok()?, time.parse::<f64>().ok()?)))
         .with_context(|| format!("the receiver says {report:?}"))?;
-    println!(
+    say(format_args!(
         "    {:.2} Gb/s ({:.2} GB in {time:.2} s), MTU 2044",
         octets * 8.0 / time / 1e9,
         octets / 1e9
-    );
+    ))?;
     Ok(())
 }

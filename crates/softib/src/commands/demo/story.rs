@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use softib_subnet::view::SubnetView;
 
+use crate::text::say;
+
 /// Tells lines with the time since the start.
 pub(super) struct Story {
     start: Instant,
@@ -22,7 +24,11 @@ impl Story {
     /// Tells a line, unless it has been told.
     pub(super) fn tell(&mut self, line: &str) {
         if self.told.insert(line.to_owned()) {
-            println!("    {:7.3} s  {line}", self.start.elapsed().as_secs_f64());
+            // Whether somebody still reads shows at the next step.
+            let _ = say(format_args!(
+                "    {:7.3} s  {line}",
+                self.start.elapsed().as_secs_f64()
+            ));
         }
     }
 
@@ -60,7 +66,7 @@ fn lines(view: &SubnetView) -> Vec<String> {
             .iter()
             .filter(|port| port.port != 0 && port.state == "Active")
         {
-            let peer = port.peer.as_deref().unwrap_or("nothing");
+            let Some(peer) = &port.peer else { continue };
             lines.push(format!(
                 "{}[{}] to {peer}: Active, {}",
                 node.name, port.port, port.speed

@@ -12,7 +12,7 @@ use softib_subnet::view::SubnetView;
 use crate::args::{Show, Shown};
 use crate::client::{Client, block_on, find};
 use crate::failure::{Failure, Outcome};
-use crate::text::some_of;
+use crate::text::{say, some_of};
 
 pub(crate) fn show(name: Option<&str>, args: &Show) -> Outcome {
     let client = Client::new(&find(name)?);
@@ -89,5 +89,5 @@ pub(crate) fn print_table<const N: usize>(
 }
 
 pub(super) fn print_line(line: &str) -> Outcome {
-    Ok(writeln!(std::io::stdout().lock(), "{line}")?)
+    Ok(say(line)?)
 }
