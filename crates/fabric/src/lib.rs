@@ -31,3 +31,6 @@ pub mod switch;
 pub use drop::{DropCounts, DropReason};
 pub use event::NodeEvent;
 pub use frame::{Frame, Pool};
+
+#[cfg(test)]
+mod testing;

@@ -309,7 +309,9 @@ impl Hca {
     /// Sends that a queue pair still has room for.
     #[must_use]
     pub fn send_room(&self, id: QpId) -> u32 {
-        self.qps.get(id).map_or(0, |qp| qp.caps.send.saturating_sub(qp.sends))
+        self.qps
+            .get(id)
+            .map_or(0, |qp| qp.caps.send.saturating_sub(qp.sends))
     }
 
     /// What a queue pair counted.
@@ -402,10 +404,13 @@ impl Hca {
     /// The link of a port trained or went away.
     pub fn handle_link(&mut self, now: Instant, port: u8, up: bool) {
         self.now = now;
-        self.stirred = true;
+        // Between down and up again lies the end of all that waits.
+        self.settle();
         if let Some(index) = self.index(port) {
             self.ports[index].handle_link(up);
         }
+        self.stirred = true;
+        self.settle();
     }
 
     /// The lanes on which the link of a port has credit changed.

@@ -18,33 +18,33 @@ impl Hca {
             return;
         };
         port.counters.received(&frame, super::is_multicast(&frame));
-        if let Err(reason) = frame.check_link_crc() {
-            return port.drop_frame(&frame, reason);
-        }
-        if let Err(reason) = self
-            .admit(number, &frame)
-            .and_then(|()| self.dispatch(number, &frame, None))
-        {
+        let checked = frame.check_link_crc().and_then(|()| {
+            let link = LinkPacket::parse(frame.bytes(), frame.form())?;
+            self.admit(number, frame.vl(), &link)?;
+            self.dispatch(number, &frame, &link, None)
+        });
+        if let Err(reason) = checked {
             self.ports[usize::from(number)].drop_frame(&frame, reason);
         }
     }
 
     /// A frame that a queue pair of the port sent to the port, or to a group that it may be in.
     /// A packet to a group that nobody else here is in is no drop: it goes on to the link.
-    pub(super) fn loop_back(&mut self, number: u8, frame: Frame, group_from: Option<QpId>) {
-        match self.dispatch(number, &frame, group_from) {
+    pub(super) fn loop_back(&mut self, number: u8, frame: &Frame, group_from: Option<QpId>) {
+        let checked = LinkPacket::parse(frame.bytes(), frame.form())
+            .map_err(DropReason::from)
+            .and_then(|link| self.dispatch(number, frame, &link, group_from));
+        match checked {
             Ok(()) => {}
             Err(_) if group_from.is_some() => {}
-            Err(reason) => self.ports[usize::from(number)].drop_frame(&frame, reason),
+            Err(reason) => self.ports[usize::from(number)].drop_frame(frame, reason),
         }
     }
 
     /// What the link layer checks (IBA 7.2.7, 7.6).
     #[inline]
-    fn admit(&mut self, number: u8, frame: &Frame) -> Result<(), DropReason> {
-        let packet = LinkPacket::parse(frame.bytes(), frame.form())?;
-        let (vl, dlid, dest_qpn) = (frame.vl(), packet.lrh.dlid, packet.dest_qpn());
-        let headers = packet.bth_offset().unwrap_or(0);
+    fn admit(&mut self, number: u8, vl: Vl, link: &LinkPacket<'_>) -> Result<(), DropReason> {
+        let (dlid, dest_qpn) = (link.lrh.dlid, link.dest_qpn());
         let port = &mut self.ports[usize::from(number)];
         if vl == Vl::MANAGEMENT {
             if !port.state().passes_smps() {
@@ -71,10 +71,6 @@ impl Hca {
         if dest_qpn == Some(Qpn::SMI) {
             return Err(DropReason::SmpOnDataVl);
         }
-        // Transport headers are not told apart here: the longest are 52 octets.
-        if frame.largest_payload(headers + 52) > port.mtu_cap().octets() {
-            return Err(DropReason::ReceiveMtu);
-        }
         if port.state() == LinkState::Armed {
             port.data_arrived();
             self.stirred = true;
@@ -89,13 +85,17 @@ impl Hca {
         &mut self,
         number: u8,
         frame: &Frame,
+        link: &LinkPacket<'_>,
         group_from: Option<QpId>,
     ) -> Result<(), DropReason> {
-        let packet = Packet::parse(frame.bytes(), frame.form())?;
+        let packet = Packet::from_link(link, frame.form())?;
         if !frame.icrc_is_right() {
             return Err(DropReason::IcrcError);
         }
         let port = &self.ports[usize::from(number)];
+        if frame.largest_payload(packet.headers_len()) > port.mtu_cap().octets() {
+            return Err(DropReason::ReceiveMtu);
+        }
         let dlid = packet.lrh.dlid;
         if dlid.is_multicast() {
             return self.dispatch_multicast(number, frame, &packet, group_from);

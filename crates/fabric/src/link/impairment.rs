@@ -52,7 +52,7 @@ impl Impairment {
             .next_power_of_two()
     }
 
-    /// Octets that may wait to be put on the link: what it sends in a few milliseconds, so that it
+    /// Octets of a lane that may wait to be put on the link: what it sends in a few milliseconds, so that it
     /// does not run dry between two calls.
     pub(super) fn backlog(&self) -> u64 {
         const LEAST: u64 = 16 * 1024;

@@ -69,9 +69,6 @@ struct UnderWay {
     frame: Option<Frame>,
 }
 
-/// Octets that may wait for a receiver that takes nothing, on a link without delay.
-const IDEAL_BACKLOG: u64 = 128 * 1024;
-
 impl Way {
     pub(super) fn new() -> Self {
         Self {
@@ -190,7 +187,9 @@ impl Way {
     /// The lanes that the sender may send on, when that changed.
     #[inline]
     pub(super) fn changed_ready(&mut self, impairment: &Impairment) -> Option<VlMask> {
-        if self.waiting == 0 && self.arrived == 0 && self.ready == VlMask::ALL {
+        let ideal = impairment.is_ideal();
+        let idle = self.waiting == 0 && (!ideal || self.open == VlMask::ALL);
+        if idle && self.ready == VlMask::ALL {
             return None;
         }
         let backlog = impairment.backlog();
@@ -198,15 +197,19 @@ impl Way {
         // VL15 has no flow control.
         for vl in 0..15 {
             let lane = &self.lanes[usize::from(vl)];
-            let was_ready = self.ready.contains(vl);
-            // Once full, it must be half empty before it is filled again.
-            let (queue, buffer) = if was_ready {
-                (backlog, IDEAL_BACKLOG)
-            } else {
-                (backlog / 2, IDEAL_BACKLOG / 2)
+            // Without delay and rate packets wait here only for a receiver that takes none.
+            let waits = match (ideal, self.open.contains(vl)) {
+                (false, _) => lane.queued,
+                (true, false) => lane.buffered,
+                (true, true) => 0,
             };
-            let ideal_full = impairment.is_ideal() && lane.buffered > buffer;
-            ready.set(vl, lane.queued <= queue && !ideal_full);
+            // Once full, it must be half empty before it is filled again.
+            let most = if self.ready.contains(vl) {
+                backlog
+            } else {
+                backlog / 2
+            };
+            ready.set(vl, waits <= most);
         }
         (std::mem::replace(&mut self.ready, ready) != ready).then_some(ready)
     }

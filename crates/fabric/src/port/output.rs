@@ -393,7 +393,10 @@ mod tests {
     }
 
     fn frame(vl: u8) -> Frame {
-        let mut frame = Pool::new().frame_from(&[0; 60]);
+        // With a BTH, so with an ICRC: 64 octets on the wire.
+        let mut bytes = [0; 60];
+        bytes[1] = 2;
+        let mut frame = Pool::new().frame_from(&bytes);
         frame.set_vl(Vl::from_bits_truncate(vl));
         frame
     }
@@ -451,6 +454,9 @@ mod tests {
                 weight: 10,
             };
             output.arbiter.high.set_block(0, &block);
+            block[0].vl = Vl::default();
+            output.arbiter.low = Table::empty();
+            output.arbiter.low.set_block(0, &block);
             output.arbiter.high_limit = limit;
             assert_eq!(order(&mut output), expected, "limit {limit}");
         }

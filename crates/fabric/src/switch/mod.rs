@@ -58,8 +58,11 @@ pub struct Switch {
     held: Vec<[usize; 16]>,
     /// All of them together.
     held_total: usize,
-    /// By port: lanes that the link was told to hold back.
+    /// By port: lanes that are full, and those that the link was told of.
     closed: Vec<VlMask>,
+    told: Vec<VlMask>,
+    /// Ports of which the two may differ.
+    flow: Pending,
     info: SwitchInfo,
     linear: LinearTable,
     multicast: MulticastTable,
@@ -116,6 +119,8 @@ impl Switch {
             held: vec![[0; 16]; all],
             held_total: 0,
             closed: vec![VlMask::NONE; all],
+            told: vec![VlMask::NONE; all],
+            flow: Pending::default(),
             info: SwitchInfo {
                 linear_fdb_cap: LinearTable::CAPACITY,
                 random_fdb_cap: 0,
@@ -310,12 +315,15 @@ impl Switch {
     /// The link of a port trained or went away.
     pub fn handle_link(&mut self, now: Instant, port: u8, up: bool) {
         self.now = now;
-        self.stirred = true;
+        // Between down and up again lies the end of all that waits.
+        self.settle();
         if port != 0
             && let Some(port) = self.ports.get_mut(usize::from(port))
         {
             port.handle_link(up);
         }
+        self.stirred = true;
+        self.settle();
     }
 
     /// The lanes on which the link of a port has credit changed.
@@ -384,6 +392,7 @@ impl Switch {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<NodeEvent> {
         self.settle();
+        self.tell_flow();
         self.events.pop_front()
     }
 
@@ -440,8 +449,23 @@ impl Switch {
             return;
         }
         lanes.set(vl.bits(), closed);
-        let open = VlMask(!lanes.0);
-        self.events.push_back(NodeEvent::Flow { port, open });
+        self.flow.insert(port);
+    }
+
+    /// Tells the links what changed since they were told last: what filled and emptied since is
+    /// no news.
+    fn tell_flow(&mut self) {
+        while let Some(port) = self.flow.first() {
+            self.flow.remove(port);
+            let index = usize::from(port);
+            let closed = self.closed[index];
+            if std::mem::replace(&mut self.told[index], closed) != closed {
+                self.events.push_back(NodeEvent::Flow {
+                    port,
+                    open: VlMask(!closed.0),
+                });
+            }
+        }
     }
 
     fn sl_to_vl_index(&self, input: u8, output: u8) -> Option<usize> {

@@ -7,7 +7,7 @@ use softib_wire::packet::{Packet, UdHeaders};
 use super::{PKeyRule, PostError, Qp, QpId, QpKind};
 use crate::drop::DropReason;
 use crate::frame::Frame;
-use crate::hca::{AddressVector, Hca, Work};
+use crate::hca::{AddressVector, Hca, Status, Work};
 use crate::management::{SMP_PKEY, push_headers};
 use crate::port::Port;
 
@@ -71,10 +71,10 @@ impl Hca {
         if dlid.is_multicast() {
             // A port gets back what it sends to a group that it is in (IBA 10.5.2.1), from itself:
             // no switch sends a packet back to where it came from.
-            self.loop_back(id.port, frame.clone(), Some(id));
+            self.loop_back(id.port, &frame, Some(id));
         } else if port.owns_lid(dlid) {
-            self.loop_back(id.port, frame, None);
-            self.complete_send(work, super::super::Status::Success);
+            self.loop_back(id.port, &frame, None);
+            self.complete_send(work, Status::Success);
             return Ok(());
         }
         self.transmit(id.port, frame, work);
