@@ -88,6 +88,29 @@ pub enum NodeEvent {
     },
 }
 
+impl NodeEvent {
+    /// The port that it is about.
+    #[must_use]
+    pub const fn port(&self) -> Option<u8> {
+        match *self {
+            Self::PortDown { port }
+            | Self::PortInit { port }
+            | Self::PortArmed { port }
+            | Self::PortActive { port }
+            | Self::LidChanged { port }
+            | Self::SmChanged { port }
+            | Self::PKeysChanged { port }
+            | Self::GidChanged { port }
+            | Self::ClientReregister { port }
+            | Self::PKeyViolation { port, .. }
+            | Self::QKeyViolation { port, .. }
+            | Self::Physical { port, .. }
+            | Self::Flow { port, .. } => Some(port),
+            Self::CqOverrun { .. } => None,
+        }
+    }
+}
+
 /// A set of virtual lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VlMask(pub u16);

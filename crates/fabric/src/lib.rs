@@ -34,3 +34,5 @@ pub use frame::{Frame, Pool};
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
