@@ -1,6 +1,9 @@
 //! Writes each body's seeds where the fuzzer looks for its corpus.
 
 #[allow(dead_code, reason = "only the seeds are wanted here")]
+#[path = "bodies/lab_file.rs"]
+mod lab_file;
+#[allow(dead_code, reason = "only the seeds are wanted here")]
 #[path = "bodies/mad.rs"]
 mod mad;
 #[allow(dead_code, reason = "only the seeds are wanted here")]
@@ -18,6 +21,7 @@ fn main() -> io::Result<()> {
         ("packet", packet::seeds()),
         ("mad", mad::seeds()),
         ("rmpp", rmpp::seeds()),
+        ("lab_file", lab_file::seeds()),
     ] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("corpus")
