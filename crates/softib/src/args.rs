@@ -150,7 +150,7 @@ pub struct Exec {
     /// The host
     pub host: String,
     /// Program and arguments [default: a shell]
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -245,8 +245,11 @@ pub enum LinkAction {
 /// A cable, named by an end or by both.
 #[derive(Debug, Args)]
 pub struct Cable {
-    /// The port that the cable is in, such as s1[3]; a node alone if it has one cable
-    #[arg(value_name = "NODE[PORT]")]
+    /// One end.
+    #[arg(
+        value_name = "NODE[PORT]",
+        help = "The port that the cable is in, such as s1[3]; a node alone if it has one cable"
+    )]
     pub end: PortPlace,
     /// The other end, if the first leaves open which cable is meant
     #[arg(value_name = "OTHER END")]
@@ -291,8 +294,11 @@ pub enum RateSetting {
 /// `softib capture`.
 #[derive(Debug, Args)]
 pub struct Capture {
-    /// The port, such as s1[3]; a host alone: its first port
-    #[arg(value_name = "NODE[PORT]")]
+    /// The port.
+    #[arg(
+        value_name = "NODE[PORT]",
+        help = "The port, such as s1[3]; a host alone: its first port"
+    )]
     pub place: PortPlace,
     /// The pcap file; `-`: standard output, for `wireshark -k -i -`
     #[arg(short, long, value_name = "FILE")]
@@ -455,6 +461,8 @@ mod tests {
             "softib run lab.toml -- ping -c 1 h2",
             "softib up --name a lab.toml",
             "softib exec --name a h1 -- ls -l",
+            "softib exec h1 ls -l --name",
+            "softib exec h1",
             "softib show",
             "softib show --name a hosts --json",
             "softib show host h1",

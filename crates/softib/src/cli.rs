@@ -1,5 +1,6 @@
 //! From the words on the command line to an exit status.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,7 +22,10 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Outcome {
-    start_log(cli.log.as_deref())?;
+    start_log(
+        cli.log.as_deref(),
+        matches!(cli.command, Command::Daemon(_)),
+    )?;
     let name = cli.name.as_deref();
     match cli.command {
         Command::Demo(args) => commands::demo::demo(name, cli.log.as_deref(), &args),
@@ -43,8 +47,8 @@ fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
-/// Logs go to standard error, which in the daemon is a file of the lab's directory.
-fn start_log(filter: Option<&str>) -> Outcome {
+/// Logs go to standard error, which in the daemon becomes a file of the lab's directory.
+fn start_log(filter: Option<&str>, to_file: bool) -> Outcome {
     let Some(filter) = filter else { return Ok(()) };
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::Usage(format!(
@@ -54,6 +58,7 @@ fn start_log(filter: Option<&str>) -> Outcome {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(!to_file && std::io::stderr().is_terminal())
         .init();
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The process behind `softib up`: it holds the running lab and answers on a Unix socket.
 //!
-//! It is this binary again, started by [`launch`](crate::launch) with the lab file on standard
+//! It is this binary again, started by `launch` with the lab file on standard
 //! input. On standard output it says how far it is ([`messages::Started`]) until the API is there;
 //! then it lets go of everything that it shares with who started it.
 
@@ -30,16 +30,17 @@ use state::State;
 pub(crate) fn main(name: Option<&str>, args: &Daemon) -> Outcome {
     let parent = rustix::process::getppid();
     let mut started = std::io::stdout();
+    // Fails when who started it is gone.
     let mut say = |message: &Started| {
-        // Who started it may be gone; then nobody wants to know.
-        let _ = serde_json::to_writer(&mut started, message);
-        let _ = started.write_all(b"\n").and_then(|()| started.flush());
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        started.write_all(&line).and_then(|()| started.flush())
     };
     let result = start(name, args, &mut say);
     let (runtime, dir, state) = match result {
         Ok(parts) => parts,
         Err(failure) => {
-            say(&match failure {
+            let _ = say(&match failure {
                 Failure::Usage(sentence) => Started::Usage(sentence),
                 Failure::Failed(error) => Started::Failed(format!("{error:#}")),
                 Failure::Status(_) | Failure::Interrupted => Started::Failed(String::new()),
@@ -70,7 +71,7 @@ type Parts = (tokio::runtime::Runtime, RunDir, Arc<State>);
 fn start(
     name: Option<&str>,
     args: &Daemon,
-    say: &mut impl FnMut(&Started),
+    say: &mut impl FnMut(&Started) -> std::io::Result<()>,
 ) -> Result<Parts, Failure> {
     // Away from the terminal, its signals and the current directory.
     let _ = rustix::process::setsid();
@@ -90,7 +91,9 @@ fn start(
     rustix::stdio::dup2_stderr(&log).map_err(std::io::Error::from)?;
 
     let spec = lab.into_spec(name, seed());
-    let lab = Runtime::start(&spec, |step| say(&Started::Step(step.to_string())))?;
+    let lab = Runtime::start(&spec, |step| {
+        let _ = say(&Started::Step(step.to_string()));
+    })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -110,13 +113,16 @@ fn seed() -> u64 {
 async fn serve(
     dir: &RunDir,
     state: Arc<State>,
-    say: &mut impl FnMut(&Started),
+    say: &mut impl FnMut(&Started) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let listener = UnixListener::bind(dir.control_socket())
         .with_context(|| format!("{} can't be made", dir.control_socket().display()))?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    say(&Started::Ready);
+    if say(&Started::Ready).is_err() {
+        // Interrupted while the lab was starting.
+        return Ok(());
+    }
     let null = std::fs::OpenOptions::new()
         .read(true)
         .write(true)

@@ -28,7 +28,7 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Lab> {
     let name = file
         .name
         .as_ref()
-        .map(|name| source.name(name, "name"))
+        .map(|name| source.lab_name(name))
         .transpose()?;
     let mtu = source
         .optional(file.mtu.as_ref(), "mtu", quantity::mtu)?
@@ -482,6 +482,18 @@ impl Source<'_> {
             let problem = format!("{:?} can't be a name", name.get_ref());
             Err(self.error(name.span(), key, problem, NAME_RULE))
         }
+    }
+
+    fn lab_name(&self, name: &Spanned<String>) -> Result<String> {
+        // It becomes part of the path of a Unix socket, which must be short.
+        const LONGEST: usize = 48;
+        let text = self.name(name, "name")?;
+        if text.len() > LONGEST {
+            let problem = format!("{text:?} is too long for the name of a lab");
+            let help = format!("use up to {LONGEST} characters");
+            return Err(self.error(name.span(), "name", problem, help));
+        }
+        Ok(text)
     }
 
     fn prefix(&self, text: &Spanned<String>) -> Result<u64> {

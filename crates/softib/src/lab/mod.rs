@@ -1,7 +1,7 @@
 //! Labs: what to build, read from a file.
 //!
-//! A lab file is TOML ([`build`] turns it into a subnet) or a listing as `ibnetdiscover` prints it
-//! ([`listing`]); which of them it is, its content says. Both become a [`Lab`].
+//! A lab file is TOML (`build` turns it into a subnet) or a listing as `ibnetdiscover` prints it
+//! (`listing`); which of them it is, its content says. Both become a [`Lab`].
 
 mod build;
 mod error;
