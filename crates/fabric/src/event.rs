@@ -181,7 +181,7 @@ impl<K> KeyViolation<K> {
             src_qpn: packet
                 .ext
                 .deth()
-                .map_or(Qpn::default(), |deth| deth.src_qpn),
+                .map_or_else(Qpn::default, |deth| deth.src_qpn),
             dest_qpn: packet.bth.dest_qpn,
             gids: packet.grh.map(|grh| (grh.sgid, grh.dgid)),
         }

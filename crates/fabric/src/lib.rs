@@ -16,7 +16,7 @@
 //! | [`Link::poll_event`](link::Link::poll_event) | `node.handle_link`, `node.handle_ready` | trained or not; lanes that have credit |
 //! | `node.poll_event` | [`Link::handle_event`](link::Link::handle_event) | port switched off, retrained; lanes that a full node does not take |
 //!
-//! Read first: [`frame`] (what travels), [`drop`] (why something does not), [`port`].
+//! Read first: [`frame`] (what travels), [`mod@drop`] (why something does not), [`port`].
 #![forbid(unsafe_code)]
 
 pub mod drop;

@@ -72,7 +72,7 @@ mod tests {
                 plain += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
                 plain = (plain & 0xFFFF) + (plain >> 16);
             }
-            prop_assert_eq!(Sum::default().add(&bytes).finish(), !(plain as u16));
+            prop_assert_eq!(u32::from(Sum::default().add(&bytes).finish()), !plain & 0xFFFF);
         }
     }
 }

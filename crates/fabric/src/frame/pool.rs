@@ -47,18 +47,19 @@ impl Pool {
 
     /// A buffer of at least `octets`. What it holds is left over from its last use.
     fn buffer(&self, octets: usize) -> Arc<Buffer> {
-        let shelf = match octets {
-            ..=SMALL => &self.0.small,
-            ..=LARGE => &self.0.large,
-            _ => return Arc::new(Buffer::unpooled(octets)),
-        };
-        if let Some(buffer) = lock(shelf).pop() {
-            return buffer;
+        if octets > LARGE {
+            return Arc::new(Buffer::unpooled(octets));
         }
-        let size = if octets <= SMALL { SMALL } else { LARGE };
-        Arc::new(Buffer {
-            data: zeroed(size),
-            home: Arc::downgrade(&self.0),
+        let (shelf, size) = if octets <= SMALL {
+            (&self.0.small, SMALL)
+        } else {
+            (&self.0.large, LARGE)
+        };
+        lock(shelf).pop().unwrap_or_else(|| {
+            Arc::new(Buffer {
+                data: zeroed(size),
+                home: Arc::downgrade(&self.0),
+            })
         })
     }
 }

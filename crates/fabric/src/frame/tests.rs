@@ -1,3 +1,8 @@
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "lengths of test packets, which are short, and numbers that wrap"
+)]
+
 use etherparse::{
     IpHeaders, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, NetHeaders, PacketBuilder,
     PacketHeaders, TcpHeader, TransportHeader, UdpHeader,

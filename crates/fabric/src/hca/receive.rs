@@ -191,7 +191,7 @@ impl Hca {
                 src_qpn: packet
                     .ext
                     .deth()
-                    .map_or(Qpn::default(), |deth| deth.src_qpn),
+                    .map_or_else(Qpn::default, |deth| deth.src_qpn),
                 slid: packet.lrh.slid,
                 dlid: packet.lrh.dlid,
                 sl: packet.lrh.sl,

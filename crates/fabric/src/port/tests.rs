@@ -131,26 +131,26 @@ fn fields_out_of_range() {
     let changes: [(&str, Change); 9] = [
         ("PortInfo.LID", |info| info.lid = Lid::new(0xC000)),
         ("PortInfo.LID", |info| {
-            (info.lid, info.lmc) = (Lid::new(5), 1)
+            (info.lid, info.lmc) = (Lid::new(5), 1);
         }),
         ("PortInfo.MasterSMLID", |info| {
-            info.master_sm_lid = Lid::PERMISSIVE
+            info.master_sm_lid = Lid::PERMISSIVE;
         }),
         ("PortInfo.LinkWidthEnabled", |info| {
-            info.link_width_enabled = 0x10
+            info.link_width_enabled = 0x10;
         }),
         ("PortInfo.LinkSpeedEnabled", |info| {
-            info.link_speed_enabled = 8
+            info.link_speed_enabled = 8;
         }),
         ("PortInfo.LinkSpeedExtEnabled", |info| {
-            info.link_speed_ext_enabled = 8
+            info.link_speed_ext_enabled = 8;
         }),
         ("PortInfo.LinkDownDefaultState", |info| {
-            info.link_down_default = 3
+            info.link_down_default = 3;
         }),
         ("PortInfo.OperationalVLs", |info| info.operational_vls = 5),
         ("PortInfo.PortState", |info| {
-            info.port_state = PortState::Armed
+            info.port_state = PortState::Armed;
         }),
     ];
     let before = port.port_info(1);
@@ -219,7 +219,7 @@ fn roles() {
 
     let mut adapter = port(Role::Adapter);
     set(&mut adapter, |info| {
-        info.partition_enforcement_inbound = true
+        info.partition_enforcement_inbound = true;
     })
     .unwrap();
     assert!(!adapter.enforces_inbound());

@@ -60,7 +60,7 @@ impl Seen {
             sl: self.lrh.sl,
             src_qpn: packet
                 .and_then(|packet| packet.ext.deth())
-                .map_or(Qpn::default(), |deth| deth.src_qpn),
+                .map_or_else(Qpn::default, |deth| deth.src_qpn),
             dest_qpn,
             gids: packet
                 .and_then(|packet| packet.grh)
@@ -316,7 +316,7 @@ impl Switch {
                 let src_qpn = packet
                     .ext
                     .deth()
-                    .map_or(Qpn::default(), |deth| deth.src_qpn);
+                    .map_or_else(Qpn::default, |deth| deth.src_qpn);
                 let place = (packet.headers_len(), packet.payload.len());
                 Ok((src_qpn, packet.bth.dest_qpn, pkey_index, packet.grh, place))
             });
@@ -391,7 +391,10 @@ impl Switch {
                 port.pkey_violation(KeyViolation::of(&packet, packet.bth.pkey));
             }
             DropReason::QKeyMismatch => {
-                let qkey = packet.ext.deth().map_or(QKey::default(), |deth| deth.qkey);
+                let qkey = packet
+                    .ext
+                    .deth()
+                    .map_or_else(QKey::default, |deth| deth.qkey);
                 port.qkey_violation(KeyViolation::of(&packet, qkey));
             }
             _ => return,

@@ -307,7 +307,7 @@ fn every_reason() {
             |switch| {
                 switch
                     .set_sl_to_vl(1, 2, [Vl::from_bits_truncate(8); 16])
-                    .unwrap()
+                    .unwrap();
             },
             usual,
         ),
@@ -694,7 +694,7 @@ fn what_waits_too_long_is_dropped() {
 fn stalled_lane() {
     let mut switch = switch();
     set(&mut switch, 2, |info| {
-        (info.hoq_life, info.vl_stall_count) = (4, 1)
+        (info.hoq_life, info.vl_stall_count) = (4, 1);
     });
     switch.handle_ready(NOW, 2, VlMask::NONE);
     switch.handle_frame(NOW, 1, packet(&to(2), b""));

@@ -259,7 +259,10 @@ fn pkey_rule(qp: &Qp, port: &Port) -> PKeyRule {
 
 /// The Q_Key that a packet carries, for the report of one that does not match.
 pub(in crate::hca) fn qkey_of(packet: &Packet<'_>) -> QKey {
-    packet.ext.deth().map_or(QKey::default(), |deth| deth.qkey)
+    packet
+        .ext
+        .deth()
+        .map_or_else(QKey::default, |deth| deth.qkey)
 }
 
 /// The P_Key that a packet carries, likewise.
