@@ -56,9 +56,9 @@ pub struct Receiver {
 
     first: Option<Mad>,
     /// Data of the segments up to `received`.
-    data: Vec<u8>,
+    pub(super) data: Vec<u8>,
     /// Segments that came before one in front of them.
-    ahead: BTreeMap<u32, Vec<u8>>,
+    pub(super) ahead: BTreeMap<u32, Vec<u8>>,
     /// All segments up to this one are here.
     received: u32,
     /// The last segment that there is room for.

@@ -43,9 +43,9 @@ pub struct Sender {
     deadline: Instant,
 
     /// All segments up to this one have arrived.
-    acknowledged: u32,
+    pub(super) acknowledged: u32,
     /// The last segment that the receiver has room for.
-    window_last: u32,
+    pub(super) window_last: u32,
     /// The last segment sent since the last time-out.
     sent: u32,
     /// The last segment ever sent.

@@ -102,9 +102,7 @@ impl Senders {
 
     /// The next MAD to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoint, Mad)> {
-        let behind = self
-            .turn
-            .map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = self.turn.map_or(Bound::Unbounded, Bound::Excluded);
         let after = self.transfers.range((behind, Bound::Unbounded));
         let until = self.turn.map(|turn| self.transfers.range(..=turn));
         let order: Vec<Key> = after
