@@ -6,6 +6,8 @@
 //!
 //! They know a node only as a [`ManagedNode`].
 
+#[cfg(test)]
+mod fake;
 pub mod pma;
 pub mod sma;
 pub mod smi;
