@@ -1,6 +1,7 @@
 //! What a port asks the subnet administrator for: paths, memberships in multicast groups, services;
 //! and the notices that it is told. One client serves all users of the port.
 
+mod answer;
 mod multicast;
 mod request;
 #[cfg(test)]
@@ -9,23 +10,21 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use softib_wire::addr::{Gid, Lid, Sl};
-use softib_wire::mad::attribute::{self, Attribute};
+use softib_wire::mad::attribute;
 use softib_wire::mad::class;
 use softib_wire::mad::class_port_info::ClassPortInfo;
 use softib_wire::mad::header::MadHeader;
 use softib_wire::mad::method;
 use softib_wire::mad::notice::ReportedNotice;
 use softib_wire::mad::rmpp::RmppHeader;
-use softib_wire::mad::sa::{
-    InformInfo, McMemberMask, McMemberRecord, PathMask, PathRecord, SA_DATA_LEN, SaMad,
-    ServiceRecord,
-};
+use softib_wire::mad::sa::{McMemberMask, PathMask, PathRecord, SA_DATA_LEN, SaMad};
 use softib_wire::mad::status::MadStatus;
 use softib_wire::time::{Duration, Instant};
 
+use self::answer::{Answer, Expected};
 use self::multicast::{Groups, Step};
 use crate::mad::{Endpoint, Mad, Retry, TransactionId, Transactions};
-use crate::rmpp::{Limits, Message, Receiver, RmppError, SA_CLASS_HEADER_LEN};
+use crate::rmpp::{Limits, Receiver, RmppError, SA_CLASS_HEADER_LEN};
 
 pub use request::{Records, RequestId, SaError, SaReply, SaRequest, UserId};
 
@@ -82,16 +81,6 @@ enum Work {
     Query(RequestId, Expected),
     Join(Gid),
     Leave(Gid),
-}
-
-/// What the answer to a query holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    Path,
-    Service,
-    ClassPortInfo,
-    Subscription,
-    Records,
 }
 
 #[derive(Debug)]
@@ -541,62 +530,6 @@ impl SaClient {
         late.receiver.handle_mad(now, mad);
         while let Some(mad) = late.receiver.poll_transmit() {
             self.answers.push_back((*from, mad));
-        }
-    }
-}
-
-/// An answer that says that all is well.
-#[expect(clippy::large_enum_variant, reason = "lives for one call")]
-enum Answer {
-    Single(SaMad),
-    Table(Records),
-}
-
-impl Answer {
-    fn of_message(message: Message) -> Result<Self, SaError> {
-        let head = SaMad::parse(&message.first).map_err(|_| SaError::Malformed)?;
-        if !head.header.status.is_ok() {
-            return Err(SaError::Refused(head.header.status));
-        }
-        let stride = usize::from(head.attribute_offset) * 8;
-        if stride == 0 && !message.data.is_empty() {
-            return Err(SaError::Malformed);
-        }
-        Ok(Self::Table(Records {
-            stride: stride.max(8),
-            bytes: message.data,
-        }))
-    }
-
-    fn record<A: Attribute>(&self) -> Result<A, SaError> {
-        let data = match self {
-            Self::Single(mad) => &mad.data[..],
-            Self::Table(records) => &records.bytes,
-        };
-        A::parse(data).map_err(|_| SaError::Malformed)
-    }
-
-    fn reply(self, expected: Expected) -> Result<SaReply, SaError> {
-        Ok(match expected {
-            Expected::Path => SaReply::Path(self.record::<PathRecord>()?),
-            Expected::Service => SaReply::Service(self.record::<ServiceRecord>()?),
-            Expected::ClassPortInfo => SaReply::ClassPortInfo(self.record::<ClassPortInfo>()?),
-            Expected::Subscription => SaReply::Subscribed(self.record::<InformInfo>()?),
-            Expected::Records => match self {
-                Self::Table(records) => SaReply::Records(records),
-                Self::Single(_) => return Err(SaError::Malformed),
-            },
-        })
-    }
-
-    /// The group that a join was about.
-    fn member(&self, mgid: Gid) -> Result<McMemberRecord, SaError> {
-        let record: McMemberRecord = self.record()?;
-        let is_asked = record.mgid == mgid || mgid == Gid::NONE && record.mgid.is_multicast();
-        if is_asked && record.mlid.is_multicast() {
-            Ok(record)
-        } else {
-            Err(SaError::Malformed)
         }
     }
 }
