@@ -175,8 +175,8 @@ fn bad_line(data: &[u8]) {
     }
 }
 
-fn drain(mut poll: impl FnMut() -> Option<Mad>) -> Vec<Mad> {
-    let mads: Vec<Mad> = std::iter::from_fn(|| poll()).take(BURST_MAX).collect();
+fn drain(poll: impl FnMut() -> Option<Mad>) -> Vec<Mad> {
+    let mads: Vec<Mad> = std::iter::from_fn(poll).take(BURST_MAX).collect();
     assert!(mads.len() < BURST_MAX, "there is no end to what it says");
     mads
 }
