@@ -91,6 +91,9 @@ pub struct Sma {
     drops: SmaDrops,
 }
 
+/// Events that may wait to be fetched: managers can cause as many as they like.
+const MAX_EVENTS: usize = 256;
+
 impl Sma {
     /// The agent of a node with so many external ports. `owner` is the high half of its traps'
     /// transaction IDs: draw it at random.
@@ -191,6 +194,13 @@ impl Sma {
     #[must_use]
     pub const fn drops(&self) -> &SmaDrops {
         &self.drops
+    }
+
+    fn tell(&mut self, event: SmaEvent) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front(); // Nobody listens.
+        }
+        self.events.push_back(event);
     }
 
     /// The port whose M_Key protects `port`: a switch has one for all, that of port 0.

@@ -153,14 +153,14 @@ impl Sma {
             if (wanted.master_sm_lid, wanted.master_sm_sl)
                 != (current.master_sm_lid, current.master_sm_sl)
             {
-                self.events.push_back(SmaEvent::ManagerChanged {
+                self.tell(SmaEvent::ManagerChanged {
                     port,
                     lid: wanted.master_sm_lid,
                     sl: wanted.master_sm_sl,
                 });
             }
             if wanted.client_reregister {
-                self.events.push_back(SmaEvent::ClientReregister { port });
+                self.tell(SmaEvent::ClientReregister { port });
             }
         }
         let mut info = self.shown(node.port_info(port)?, port, request, Access::Trusted);
