@@ -78,7 +78,7 @@ pub enum HostError {
     TooManyNamespaces,
     /// No more file descriptors.
     #[error(
-        "no more open files are allowed. A lab needs five for each host; \
+        "no more open files are allowed. A lab needs six for each host; \
          `ulimit -n 65536` raises the limit in a shell"
     )]
     TooManyFiles,
@@ -95,6 +95,9 @@ pub enum HostError {
     /// The lab's description does not fit together.
     #[error("{0}")]
     Spec(String),
+    /// A change that cannot be made.
+    #[error("{0}")]
+    Refused(String),
     /// A lab of this name runs already.
     #[error(
         "lab {name:?} is already running (process {pid}). Stop it with `softib down --name {name}`, or choose another name"

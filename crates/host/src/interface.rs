@@ -3,8 +3,6 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
-use softib_wire::addr::Guid;
-
 use crate::error::HostError;
 use crate::namespace::NetNamespace;
 use crate::netlink::Monitor;
@@ -16,7 +14,7 @@ const QUEUE: u32 = 2_000;
 /// Length of the prefix of link-local addresses.
 const LINK_LOCAL_PREFIX: u8 = 64;
 /// IPv6 does not run over less (RFC 8200 §5).
-const IPV6_LEAST_MTU: u32 = 1_280;
+pub(crate) const IPV6_LEAST_MTU: u32 = 1_280;
 
 /// What an interface begins with.
 #[derive(Debug, Clone)]
@@ -27,8 +25,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) name: &'a str,
     /// MTU.
     pub(crate) mtu: u32,
-    /// GUID of its port.
-    pub(crate) guid: Guid,
+    /// IPv6 link-local address, made of the GUID of its port.
+    pub(crate) link_local: Ipv6Addr,
     /// Addresses with prefix lengths.
     pub(crate) addresses: &'a [(IpAddr, u8)],
 }
@@ -68,7 +66,7 @@ impl Interface {
             let mut interface = Self {
                 tun,
                 monitor,
-                link_local: link_local(setup.guid),
+                link_local: setup.link_local,
             };
             if let Err(error) = interface.monitor.no_own_link_local() {
                 tracing::debug!(
@@ -117,15 +115,6 @@ impl Interface {
                 .add_address(self.link_local.into(), LINK_LOCAL_PREFIX)
         }
     }
-}
-
-/// The link-local address of a port.
-///
-/// RFC 4391 §8: the interface identifier is the port GUID, with the universal bit set as Linux does it.
-pub(crate) fn link_local(guid: Guid) -> Ipv6Addr {
-    const UNIVERSAL: u64 = 0x0200_0000_0000_0000;
-    let identifier = guid.bits() | UNIVERSAL;
-    Ipv6Addr::from((0xfe80_u128 << 112) | u128::from(identifier))
 }
 
 /// Switches IPv6 on in the current network namespace: a machine may hand on that it is off.

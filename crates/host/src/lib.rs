@@ -19,5 +19,6 @@ pub mod runtime;
 #[cfg(test)]
 mod testing;
 mod tun;
+mod worker;
 
 pub use error::HostError;

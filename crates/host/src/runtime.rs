@@ -1,16 +1,27 @@
 //! A running lab: the namespaces of its hosts, their TUN devices, and the worker that holds the subnet.
 
-use std::fmt;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs::File;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use softib_subnet::spec::{IfaceRef, Impairment, NodeId, PortRef, SubnetSpec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use softib_subnet::Subnet;
+use softib_subnet::spec::{
+    IfaceRef, Impairment, InterfaceSpec, NodeId, NodeKind, NodeSpec, PortRef, SubnetSpec,
+};
 use softib_subnet::view::SubnetView;
 
-use crate::capture::Capture;
-use crate::enter::{NamespaceFds, Server};
+use crate::capture::{self, Capture};
+use crate::enter::{NamespaceFds, Server, Ticket};
 use crate::error::HostError;
+use crate::interface::{Interface, Setup};
+use crate::namespace::{NetNamespace, end_processes, is_initial_user_namespace, prepare};
 use crate::run_dir::RunDir;
+use crate::worker::{Attached, Worker};
 
 /// What a lab is made of.
 #[derive(Debug, Clone)]
@@ -83,21 +94,89 @@ impl fmt::Display for Progress {
 /// A running lab. Ends with everything in it on [`Runtime::stop`] or drop.
 #[derive(Debug)]
 pub struct Runtime {
-    _private: (),
+    spec: LabSpec,
+    /// Shared with the thread that hands them out.
+    hosts: Arc<BTreeMap<NodeId, HostNamespace>>,
+    user: Option<Arc<OwnedFd>>,
+    /// Dropped before the namespaces: its devices are in them.
+    worker: Option<Worker<Subnet>>,
+}
+
+#[derive(Debug)]
+struct HostNamespace {
+    name: String,
+    namespace: NetNamespace,
 }
 
 impl Runtime {
-    /// Starts a lab. Without root's rights this moves the process into a user namespace, so it must be called before
-    /// there are other threads.
+    /// Starts a lab. Without root's rights this moves the process into a user namespace, so it must be called before there are other
+    /// threads.
     ///
     /// # Errors
     /// What is missing on this machine, with what would help. Nothing is left behind then.
     pub fn start(spec: &LabSpec, mut progress: impl FnMut(Progress)) -> Result<Self, HostError> {
-        let _ = spec;
-        if crate::namespace::prepare()? {
+        let subnet = Subnet::new(spec.subnet.clone(), spec.seed)
+            .map_err(|error| HostError::Spec(error.to_string()))?;
+        if prepare()? {
             progress(Progress::UserNamespace);
         }
-        Ok(Self { _private: () })
+        raise_file_limit();
+        let user = if is_initial_user_namespace() {
+            None
+        } else {
+            let file = File::open("/proc/self/ns/user");
+            Some(Arc::new(
+                file.map_err(|error| HostError::system("open the user namespace", error))?
+                    .into(),
+            ))
+        };
+        let nodes: Vec<_> = hosts(&spec.subnet).collect();
+        let mut namespaces = BTreeMap::new();
+        let mut interfaces = Vec::new();
+        for (done, (id, node, specs)) in nodes.iter().enumerate() {
+            let namespace = NetNamespace::new()?;
+            let addresses = spec
+                .hosts
+                .iter()
+                .find(|host| host.node == *id)
+                .map_or(&[][..], |host| &host.interfaces);
+            for (index, interface) in specs.iter().enumerate() {
+                let reference = IfaceRef {
+                    node: *id,
+                    index: u16::try_from(index).unwrap_or(u16::MAX),
+                };
+                let own = addresses.get(index).map_or(&[][..], Vec::as_slice);
+                interfaces.push(attach(
+                    &subnet,
+                    reference,
+                    &node.name,
+                    &interface.name,
+                    &namespace,
+                    own,
+                )?);
+            }
+            namespaces.insert(
+                *id,
+                HostNamespace {
+                    name: node.name.clone(),
+                    namespace,
+                },
+            );
+            progress(Progress::Host {
+                name: node.name.clone(),
+                done: done + 1,
+                total: nodes.len(),
+            });
+        }
+        let worker = Worker::start(subnet, interfaces)?;
+        worker.call(Subnet::start)?;
+        progress(Progress::Subnet);
+        Ok(Self {
+            spec: spec.clone(),
+            hosts: Arc::new(namespaces),
+            user,
+            worker: Some(worker),
+        })
     }
 
     /// Everything that the subnet shows of itself.
@@ -105,7 +184,20 @@ impl Runtime {
     /// # Errors
     /// When the worker is gone.
     pub fn view(&self) -> Result<SubnetView, HostError> {
-        Err(HostError::WorkerGone)
+        let mut view = self.call(|subnet, now| subnet.view(now))?;
+        view.drops.extend(self.worker()?.drops()?);
+        Ok(view)
+    }
+
+    /// Runs `action` on the subnet, between two packets, and waits for what it returns.
+    ///
+    /// # Errors
+    /// When the worker is gone.
+    pub fn call<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&mut Subnet, softib_wire::time::Instant) -> T + Send + 'static,
+    ) -> Result<T, HostError> {
+        self.worker()?.call(action)
     }
 
     /// Plugs in or pulls out the cable at `end`.
@@ -113,8 +205,8 @@ impl Runtime {
     /// # Errors
     /// When there is no cable.
     pub fn set_link_up(&self, end: PortRef, up: bool) -> Result<(), HostError> {
-        let _ = (end, up);
-        Err(HostError::WorkerGone)
+        self.call(move |subnet, now| subnet.set_link_up(now, end, up))?
+            .map_err(|error| self.refused(end, &error))
     }
 
     /// Changes what the cable at `end` does to packets.
@@ -122,8 +214,8 @@ impl Runtime {
     /// # Errors
     /// When there is no cable.
     pub fn set_impairment(&self, end: PortRef, impairment: Impairment) -> Result<(), HostError> {
-        let _ = (end, impairment);
-        Err(HostError::WorkerGone)
+        self.call(move |subnet, now| subnet.set_impairment(now, end, impairment))?
+            .map_err(|error| self.refused(end, &error))
     }
 
     /// Sets the MTU of an interface; `None`: it follows its broadcast group.
@@ -131,8 +223,8 @@ impl Runtime {
     /// # Errors
     /// When it is out of range.
     pub fn set_mtu(&self, interface: IfaceRef, mtu: Option<u32>) -> Result<(), HostError> {
-        let _ = (interface, mtu);
-        Err(HostError::WorkerGone)
+        self.call(move |subnet, now| subnet.set_mtu(now, interface, mtu))?
+            .map_err(|error| HostError::Refused(error.to_string()))
     }
 
     /// Captures all packets that pass a port, both ways, until the capture is dropped.
@@ -140,8 +232,19 @@ impl Runtime {
     /// # Errors
     /// When there is no such port.
     pub fn capture(&self, port: PortRef) -> Result<Capture, HostError> {
-        let _ = port;
-        Err(HostError::WorkerGone)
+        let node = self.spec.subnet.nodes.get(port.node.index());
+        let node = node.ok_or_else(|| HostError::Refused(format!("there is no {port}")))?;
+        if port.port == 0 || port.port > node.ports() {
+            let NodeSpec { name, .. } = node;
+            return Err(HostError::Refused(format!(
+                "{name:?} has ports 1 to {}, not {}",
+                node.ports(),
+                port.port
+            )));
+        }
+        let (tap, capture) = capture::channel();
+        self.worker()?.capture(port, tap)?;
+        Ok(capture)
     }
 
     /// The namespaces of a host, to be given to a program.
@@ -149,8 +252,11 @@ impl Runtime {
     /// # Errors
     /// When the node is no host.
     pub fn exec_fds(&self, host: NodeId) -> Result<NamespaceFds, HostError> {
-        let _ = host;
-        Err(HostError::WorkerGone)
+        let entry = self
+            .hosts
+            .get(&host)
+            .ok_or_else(|| HostError::NoSuchHost(format!("node {} is no host", host.0)))?;
+        namespace_fds(entry, self.user.as_deref())
     }
 
     /// Hands out the way into hosts at the run directory's socket, with a hosts file beside it, until the server is dropped.
@@ -158,8 +264,55 @@ impl Runtime {
     /// # Errors
     /// When socket or file cannot be made.
     pub fn serve_exec(&self, dir: &RunDir) -> Result<Server, HostError> {
-        let _ = dir;
-        Err(HostError::WorkerGone)
+        let hosts_file = dir.hosts_file();
+        std::fs::write(&hosts_file, self.hosts_file())
+            .map_err(|error| HostError::system(format!("write {}", hosts_file.display()), error))?;
+        let (hosts, user) = (Arc::clone(&self.hosts), self.user.clone());
+        Server::start(&dir.exec_socket(), move |name| {
+            let entry = hosts
+                .values()
+                .find(|entry| entry.name == name)
+                .ok_or_else(|| {
+                    let names: Vec<_> = hosts.values().map(|entry| entry.name.as_str()).collect();
+                    format!(
+                        "there is no host {name:?} in this lab; there are {}",
+                        names.join(", ")
+                    )
+                })?;
+            let namespaces =
+                namespace_fds(entry, user.as_deref()).map_err(|error| error.to_string())?;
+            Ok(Ticket {
+                namespaces,
+                host: name.to_owned(),
+                hosts_file: hosts_file.clone(),
+            })
+        })
+    }
+
+    /// The hosts file of every host: `h1` and `h1-ib0` for its first interface, `h1-ib1` for its second.
+    #[must_use]
+    pub fn hosts_file(&self) -> String {
+        let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
+        for (id, node, specs) in hosts(&self.spec.subnet) {
+            let addresses = self
+                .spec
+                .hosts
+                .iter()
+                .find(|host| host.node == id)
+                .map_or(&[][..], |host| &host.interfaces);
+            for (index, (spec, own)) in specs.iter().zip(addresses).enumerate() {
+                for (address, _) in own {
+                    let first = if index == 0 {
+                        format!("{} ", node.name)
+                    } else {
+                        String::new()
+                    };
+                    // Writing into a string cannot fail.
+                    let _ = writeln!(text, "{address} {first}{}-{}", node.name, spec.name);
+                }
+            }
+        }
+        text
     }
 
     /// Waits until every interface has carrier. `false`: some have none after `timeout`; the view says why.
@@ -169,14 +322,139 @@ impl Runtime {
     pub fn wait_ready(
         &self,
         timeout: Duration,
-        progress: impl FnMut(Progress),
+        mut progress: impl FnMut(Progress),
     ) -> Result<bool, HostError> {
-        let _ = (timeout, progress);
-        Err(HostError::WorkerGone)
+        let all: BTreeMap<_, _> = hosts(&self.spec.subnet)
+            .flat_map(|(node, spec, interfaces)| {
+                interfaces.iter().zip(0..).map(move |(interface, index)| {
+                    (
+                        IfaceRef { node, index },
+                        (spec.name.clone(), interface.name.clone()),
+                    )
+                })
+            })
+            .collect();
+        let carriers = Arc::clone(self.worker()?.carriers());
+        let end = Instant::now() + timeout;
+        let mut seen: Vec<IfaceRef> = Vec::new();
+        while seen.len() < all.len() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let up = carriers.wait(&seen, left);
+            let new: Vec<_> = up
+                .iter()
+                .filter(|interface| !seen.contains(interface))
+                .collect();
+            for (index, interface) in new.iter().enumerate() {
+                if let Some((host, name)) = all.get(interface) {
+                    let done = up.len() - new.len() + index + 1;
+                    progress(Progress::Interface {
+                        host: host.clone(),
+                        name: name.clone(),
+                        done,
+                        total: all.len(),
+                    });
+                }
+            }
+            seen = up;
+        }
+        Ok(true)
     }
 
     /// Ends the programs that still run on the hosts, then the lab. Returns how many programs there were.
-    pub fn stop(self) -> usize {
-        0
+    pub fn stop(mut self) -> usize {
+        self.end()
     }
+
+    fn end(&mut self) -> usize {
+        if self.worker.is_none() {
+            return 0;
+        }
+        let programs = end_processes(self.hosts.values().map(|host| &host.namespace));
+        self.worker = None;
+        programs
+    }
+
+    fn worker(&self) -> Result<&Worker<Subnet>, HostError> {
+        self.worker.as_ref().ok_or(HostError::WorkerGone)
+    }
+
+    /// There is no cable at `end`, in the names of the lab.
+    fn refused(&self, end: PortRef, error: &softib_subnet::NoCable) -> HostError {
+        HostError::Refused(match self.spec.subnet.nodes.get(end.node.index()) {
+            Some(node) => format!("there is no cable at {}[{}]", node.name, end.port),
+            None => error.to_string(),
+        })
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The hosts of a subnet with their interfaces.
+fn hosts(subnet: &SubnetSpec) -> impl Iterator<Item = (NodeId, &NodeSpec, &[InterfaceSpec])> {
+    subnet
+        .nodes
+        .iter()
+        .zip(0..)
+        .filter_map(|(node, index)| match &node.kind {
+            NodeKind::Host { interfaces, .. } => Some((NodeId(index), node, interfaces.as_slice())),
+            NodeKind::Switch { .. } => None,
+        })
+}
+
+/// Makes the device of one interface.
+fn attach(
+    subnet: &Subnet,
+    reference: IfaceRef,
+    host: &str,
+    name: &str,
+    namespace: &NetNamespace,
+    addresses: &[(IpAddr, u8)],
+) -> Result<Attached, HostError> {
+    let missing = || HostError::Spec(format!("{host:?} has no interface {name:?} in the subnet"));
+    let mtu = subnet.mtu(reference).ok_or_else(missing)?;
+    let link_local = subnet.link_local(reference).ok_or_else(missing)?;
+    let interface = Interface::create(
+        namespace,
+        &Setup {
+            host,
+            name,
+            mtu,
+            link_local,
+            addresses,
+        },
+    )?;
+    Ok(Attached::new(
+        reference,
+        format!("{host}/{name}"),
+        interface,
+        mtu,
+    ))
+}
+
+fn namespace_fds(host: &HostNamespace, user: Option<&OwnedFd>) -> Result<NamespaceFds, HostError> {
+    let user = user.map(OwnedFd::try_clone).transpose();
+    Ok(NamespaceFds {
+        user: user.map_err(|error| HostError::system("duplicate a file descriptor", error))?,
+        net: host.namespace.try_clone_fd()?,
+    })
+}
+
+/// Raises the limit of open files to what this user may have: a lab needs six for each host.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Refused: then the lab starts if the limit is enough for it, and says so if not.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
 }

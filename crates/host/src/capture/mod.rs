@@ -4,4 +4,5 @@ pub mod read;
 mod stream;
 pub mod write;
 
+pub(crate) use stream::channel;
 pub use stream::{Capture, CapturedPacket, Tap};

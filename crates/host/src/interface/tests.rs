@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use softib_fabric::frame::Pool;
+use softib_wire::addr::Guid;
+use softib_wire::ipoib::link_local;
 
 use super::*;
 use crate::namespace::{end_processes, prepare};
@@ -43,7 +45,7 @@ impl Pipe {
                     host: ["h1", "h2"][index],
                     name: "ib0",
                     mtu: 2044,
-                    guid: GUIDS[index],
+                    link_local: link_local(GUIDS[index]),
                     addresses: &[
                         (IpAddr::from([10, 0, 0, last]), 24),
                         (
@@ -351,13 +353,4 @@ fn programs_left_on_a_host_are_ended() {
     child.wait().unwrap();
     assert_eq!(end_processes(&pipe.namespaces), 0);
     let _ = pipe.namespaces[0].as_fd();
-}
-
-#[test]
-fn link_local_addresses_come_from_the_port_guid() {
-    // RFC 4391 §8; the example of a real port.
-    assert_eq!(
-        link_local(Guid::new(0x0002_c902_0024_f636)),
-        "fe80::202:c902:24:f636".parse::<Ipv6Addr>().unwrap()
-    );
 }

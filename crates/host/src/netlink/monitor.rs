@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::ops::BitOrAssign;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::device::{self, DeviceRoute, Link};
@@ -65,6 +66,15 @@ impl Changes {
             RTM_NEWMULTICAST | RTM_DELMULTICAST => self.memberships = true,
             _ => {}
         }
+    }
+}
+
+impl BitOrAssign for Changes {
+    fn bitor_assign(&mut self, other: Self) {
+        self.link |= other.link;
+        self.addresses |= other.addresses;
+        self.routes |= other.routes;
+        self.memberships |= other.memberships;
     }
 }
 

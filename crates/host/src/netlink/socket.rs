@@ -11,9 +11,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
 
-use super::message::{
-    Message, NLM_F_ACK, NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR, Request, messages,
-};
+use super::message::{Message, NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR, Request, messages};
 
 /// Longest answer of the kernel to one read: it fills pages up to 32 KiB.
 const BUFFER: usize = 64 * 1024;
@@ -42,7 +40,7 @@ impl Requests {
         })
     }
 
-    /// Sends a request and waits for what the kernel says to it. The request must ask for an answer ([`NLM_F_ACK`]).
+    /// Sends a request and waits for what the kernel says to it. The request must ask for an answer (`NLM_F_ACK`).
     pub(crate) fn change(&mut self, request: Request) -> io::Result<()> {
         self.exchange(request, |_| {}).map(drop)
     }
@@ -180,6 +178,3 @@ fn open(flags: SocketFlags) -> io::Result<OwnedFd> {
         None,
     )?)
 }
-
-/// The flag without which [`Requests::change`] would wait in vain.
-pub(crate) const ACKNOWLEDGE: u16 = NLM_F_ACK;

@@ -38,7 +38,6 @@ impl IfReqFlags {
 const TUNSETIFF: Opcode = opcode::write::<libc::c_int>(b'T', 202);
 const TUNSETLINK: Opcode = opcode::write::<libc::c_int>(b'T', 205);
 const TUNSETOFFLOAD: Opcode = opcode::write::<libc::c_uint>(b'T', 208);
-const TUNSETSNDBUF: Opcode = opcode::write::<libc::c_int>(b'T', 212);
 const TUNSETVNETHDRSZ: Opcode = opcode::write::<libc::c_int>(b'T', 216);
 const TUNSETCARRIER: Opcode = opcode::write::<libc::c_int>(b'T', 226);
 
@@ -79,13 +78,6 @@ pub(super) fn set_vnet_header_size(tun: BorrowedFd<'_>, size: i32) -> Result<()>
     // JUSTIFICATION: ioctls have no safe form.
     // SAFETY: TUNSETVNETHDRSZ reads one int.
     unsafe { ioctl(tun, Setter::<TUNSETVNETHDRSZ, libc::c_int>::new(size)) }
-}
-
-/// Sets how many octets written to the device may wait for the stack.
-pub(super) fn set_send_buffer(tun: BorrowedFd<'_>, size: i32) -> Result<()> {
-    // JUSTIFICATION: ioctls have no safe form.
-    // SAFETY: TUNSETSNDBUF reads one int.
-    unsafe { ioctl(tun, Setter::<TUNSETSNDBUF, libc::c_int>::new(size)) }
 }
 
 /// Says whether there is a signal on the wire.
