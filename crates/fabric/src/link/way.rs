@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use softib_wire::addr::Vl;
-use softib_wire::time::Instant;
+use softib_wire::time::{Duration, Instant};
 
 use super::credit::{Receiver, Sender};
 use super::impairment::Impairment;
@@ -379,7 +379,7 @@ impl Way {
 /// Octets of the VCRC, which other counts leave out.
 const VCRC: u64 = 2;
 /// How long a packet is held back for others to overtake it, at least.
-const HELD_BACK: std::time::Duration = std::time::Duration::from_micros(100);
+const HELD_BACK: Duration = Duration::from_micros(100);
 
 fn blocks(frame: &Frame, impairment: &Impairment) -> u16 {
     u16::try_from((frame.wire_octets() + VCRC).div_ceil(impairment.block())).unwrap_or(u16::MAX)

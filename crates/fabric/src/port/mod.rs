@@ -427,6 +427,17 @@ impl Port {
         }
     }
 
+    /// Link error recovery begins, or has succeeded. Links of this crate need none; one that stands
+    /// for a real cable may.
+    pub fn handle_recovery(&mut self, recovering: bool) {
+        if recovering {
+            self.apply(LinkEvent::Recovering);
+        } else if self.state == LinkState::ActiveDefer {
+            self.counters.link_error_recoveries += 1;
+            self.apply(LinkEvent::Recovered);
+        }
+    }
+
     /// A data packet came in: an Armed port learns from it that its peer is Active.
     #[inline]
     pub(crate) fn data_arrived(&mut self) {

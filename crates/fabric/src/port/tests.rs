@@ -78,6 +78,24 @@ fn data_makes_an_armed_port_active() {
     assert_eq!(port.state(), LinkState::Active);
 }
 
+/// IBA 7.2.7: nothing passes while an Active link recovers, and it need not be brought up again.
+#[test]
+fn error_recovery() {
+    let mut port = port(Role::Adapter);
+    port.handle_link(true);
+    port.handle_recovery(true);
+    assert_eq!(port.state(), LinkState::Init, "only an Active port defers");
+    for state in [PortState::Armed, PortState::Active] {
+        set(&mut port, |info| info.port_state = state).unwrap();
+    }
+    port.handle_recovery(true);
+    assert!(!port.state().passes_smps() && !port.state().sends_data());
+    assert_eq!(port.port_info(1).phys_state, PhysState::ErrorRecovery);
+    port.handle_recovery(false);
+    assert_eq!(port.state(), LinkState::Active);
+    assert_eq!(port.counters.link_error_recoveries, 1);
+}
+
 #[test]
 fn states_that_cannot_be_asked_for() {
     let mut port = port(Role::Adapter);
