@@ -3,7 +3,7 @@
 mod host;
 mod tables;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
@@ -60,18 +60,14 @@ pub(crate) fn print_json(rows: &impl Serialize) -> Outcome {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Prints a table without lines, as wide as the terminal at most; elsewhere as wide as it gets.
+/// Prints a table without lines, each row on one line however wide, so that `grep` and `awk` work.
 pub(crate) fn print_table<const N: usize>(
     header: &[&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> Outcome {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    table.set_content_arrangement(if std::io::stdout().is_terminal() {
-        ContentArrangement::Dynamic
-    } else {
-        ContentArrangement::Disabled
-    });
+    table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.map(str::to_uppercase));
     for row in rows {
         table.add_row(row);
