@@ -1,4 +1,5 @@
-//! An IPoIB interface as a host has it: a TUN device with its addresses, and the means to follow it.
+//! An IPoIB interface as a host has it: a TUN device with its addresses, and the means to follow
+//! it.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,8 +9,8 @@ use crate::namespace::NetNamespace;
 use crate::netlink::Monitor;
 use crate::tun::Tun;
 
-/// Packets that may wait for softib. The TUN driver drops silently when its ring is full, and its default of 500 is little
-/// for a sender of small datagrams.
+/// Packets that may wait for softib. The TUN driver drops silently when its ring is full, and its
+/// default of 500 is little for a sender of small datagrams.
 const QUEUE: u32 = 2_000;
 /// Length of the prefix of link-local addresses.
 const LINK_LOCAL_PREFIX: u8 = 64;
@@ -42,7 +43,8 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Makes an interface in `namespace`, sets it up and gives it its addresses. It has no carrier yet.
+    /// Makes an interface in `namespace`, sets it up and gives it its addresses. It has no carrier
+    /// yet.
     pub(crate) fn create(namespace: &NetNamespace, setup: &Setup<'_>) -> Result<Self, HostError> {
         let refused = |what: String| {
             let interface = format!("{} {}", setup.host, setup.name);
@@ -97,8 +99,9 @@ impl Interface {
         })
     }
 
-    /// Gives the interface its link-local address if it has none. The kernel takes all IPv6 addresses away when an interface goes
-    /// down, and usually makes this one anew; here that is ours to do.
+    /// Gives the interface its link-local address if it has none. The kernel takes all IPv6
+    /// addresses away when an interface goes down, and usually makes this one anew; here that is
+    /// ours to do.
     pub(crate) fn restore_link_local(&mut self) -> io::Result<()> {
         let link = self.monitor.link()?;
         if !link.up || link.mtu < IPV6_LEAST_MTU {

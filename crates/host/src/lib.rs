@@ -2,8 +2,8 @@
 //! capture files, and the directory in which a running lab is found again.
 //!
 //! The protocol crates below never see a file descriptor; this crate never looks inside a packet
-//! further than the operating system asks it to (the `virtio_net_hdr` of a TUN device). It is the only
-//! crate with `unsafe` code, each use with its JUSTIFICATION and SAFETY.
+//! further than the operating system asks it to (the `virtio_net_hdr` of a TUN device). It is the
+//! only crate with `unsafe` code, each use with its JUSTIFICATION and SAFETY.
 //!
 //! Read first: [`runtime::Runtime`] (a running lab), [`enter`] (how a program gets into a host) and
 //! [`run_dir::RunDir`] (where a lab is found by its name).

@@ -1,11 +1,12 @@
 //! The directory of a running lab: where its daemon is found by the lab's name.
 //!
-//! `$XDG_RUNTIME_DIR/softib/NAME/`, `/run/softib/NAME/` for root, or `softib-UID/NAME/` in the temporary directory
-//! when there is neither. Only its owner can enter it, and that is the whole access control of the control
-//! socket inside.
+//! `$XDG_RUNTIME_DIR/softib/NAME/`, `/run/softib/NAME/` for root, or `softib-UID/NAME/` in the
+//! temporary directory when there is neither. Only its owner can enter it, and that is the whole
+//! access control of the control socket inside.
 //!
-//! `daemon.pid` is locked (`flock`) by the daemon as long as it lives, so a daemon that was killed is told
-//! from a living one without guessing by process number, and what it left is cleared by the next one.
+//! `daemon.pid` is locked (`flock`) by the daemon as long as it lives, so a daemon that was killed
+//! is told from a living one without guessing by process number, and what it left is cleared by the
+//! next one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -37,7 +38,8 @@ impl RunDir {
     /// Makes the directory of lab `name` and locks it. Clears what a dead daemon left in it.
     ///
     /// # Errors
-    /// [`HostError::AlreadyRunning`], a bad name, or a base directory that is not this user's alone.
+    /// [`HostError::AlreadyRunning`], a bad name, or a base directory that is not this user's
+    /// alone.
     pub fn create(name: &str) -> Result<Self, HostError> {
         Self::create_in(&base_dir()?, name)
     }
@@ -54,7 +56,8 @@ impl RunDir {
         if longest.as_os_str().as_bytes().len() > SOCKET_PATH_MAX {
             return Err(HostError::PathTooLong(longest));
         }
-        // A daemon that goes down may remove the directory between two of our steps: then begin again.
+        // A daemon that goes down may remove the directory between two of our steps: then begin
+        // again.
         for attempt in 0..100 {
             make_private_dir(&path)?;
             let pid_file = path.join("daemon.pid");

@@ -1,4 +1,5 @@
-//! A running lab: the namespaces of its hosts, their TUN devices, and the worker that holds the subnet.
+//! A running lab: the namespaces of its hosts, their TUN devices, and the worker that holds the
+//! subnet.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -41,7 +42,8 @@ pub struct LabSpec {
 pub struct HostSpec {
     /// Which node it is.
     pub node: NodeId,
-    /// Addresses with prefix lengths of each interface, in the order of the subnet's `InterfaceSpec` list.
+    /// Addresses with prefix lengths of each interface, in the order of the subnet's
+    /// `InterfaceSpec` list.
     pub interfaces: Vec<Vec<(IpAddr, u8)>>,
 }
 
@@ -109,8 +111,8 @@ struct HostNamespace {
 }
 
 impl Runtime {
-    /// Starts a lab. Without root's rights this moves the process into a user namespace, so it must be called before there are other
-    /// threads.
+    /// Starts a lab. Without root's rights this moves the process into a user namespace, so it must
+    /// be called before there are other threads.
     ///
     /// # Errors
     /// What is missing on this machine, with what would help. Nothing is left behind then.
@@ -259,7 +261,8 @@ impl Runtime {
         namespace_fds(entry, self.user.as_deref())
     }
 
-    /// Hands out the way into hosts at the run directory's socket, with a hosts file beside it, until the server is dropped.
+    /// Hands out the way into hosts at the run directory's socket, with a hosts file beside it,
+    /// until the server is dropped.
     ///
     /// # Errors
     /// When socket or file cannot be made.
@@ -289,7 +292,8 @@ impl Runtime {
         })
     }
 
-    /// The hosts file of every host: `h1` and `h1-ib0` for its first interface, `h1-ib1` for its second.
+    /// The hosts file of every host: `h1` and `h1-ib0` for its first interface, `h1-ib1` for its
+    /// second.
     #[must_use]
     pub fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
@@ -315,7 +319,8 @@ impl Runtime {
         text
     }
 
-    /// Waits until every interface has carrier. `false`: some have none after `timeout`; the view says why.
+    /// Waits until every interface has carrier. `false`: some have none after `timeout`; the view
+    /// says why.
     ///
     /// # Errors
     /// When the worker is gone.
@@ -363,7 +368,8 @@ impl Runtime {
         Ok(true)
     }
 
-    /// Ends the programs that still run on the hosts, then the lab. Returns how many programs there were.
+    /// Ends the programs that still run on the hosts, then the lab. Returns how many programs there
+    /// were.
     pub fn stop(mut self) -> usize {
         self.end()
     }

@@ -1,8 +1,8 @@
 //! How tests get hosts: as this user if it is root, and as an ordinary user in a user namespace.
 //!
-//! A test of the standard harness never runs on its process's only thread, and a process with two cannot move into
-//! a user namespace. So the namespace is made by `unshare -Ur` around a process of the test's own; that softib can make it itself
-//! is tested in `tests/`.
+//! A test of the standard harness never runs on its process's only thread, and a process with two
+//! cannot move into a user namespace. So the namespace is made by `unshare -Ur` around a process of
+//! the test's own; that softib can make it itself is tested in `tests/`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,8 +14,8 @@ pub(crate) struct Missing(pub(crate) String);
 
 const CHILD: &str = "SOFTIB_TEST_CHILD";
 
-/// Whether this is the process in which the body of `test` should run. If not, it has run in others: as an ordinary user, and, when this
-/// user is root, as root too.
+/// Whether this is the process in which the body of `test` should run. If not, it has run in
+/// others: as an ordinary user, and, when this user is root, as root too.
 pub(crate) fn in_own_process(test: &str) -> Result<bool, Missing> {
     if std::env::var_os(CHILD).is_some() {
         return Ok(true);
@@ -36,8 +36,8 @@ pub(crate) fn in_own_process(test: &str) -> Result<bool, Missing> {
         return Ok(false);
     }
     expect_success(Command::new(&own).args(args).env(CHILD, "1"))?;
-    // As an ordinary user, with the TUN device open to all as distributions ship it, in a mount namespace of its own; the program where
-    // that user can reach it.
+    // As an ordinary user, with the TUN device open to all as distributions ship it, in a mount
+    // namespace of its own; the program where that user can reach it.
     let dir = tempfile::tempdir().map_err(|error| Missing(error.to_string()))?;
     let script = format!(
         "chmod 755 {dir} && cp {own} {dir}/test && chmod 755 {dir}/test && \

@@ -1,8 +1,10 @@
-//! A whole lab, as root and as an ordinary user: two hosts on a switch, programs on them, and nothing left afterwards.
+//! A whole lab, as root and as an ordinary user: two hosts on a switch, programs on them, and
+//! nothing left afterwards.
 //!
-//! This test has a harness of its own: a lab must start on its process's only thread, as a daemon's does, and the standard harness
-//! runs tests on others. Each test runs in a process of its own, as an ordinary user and, when started by root, as root too. Arguments are
-//! those of the standard harness, as far as test runners use them.
+//! This test has a harness of its own: a lab must start on its process's only thread, as a daemon's
+//! does, and the standard harness runs tests on others. Each test runs in a process of its own, as
+//! an ordinary user and, when started by root, as root too. Arguments are those of the standard
+//! harness, as far as test runners use them.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,7 +25,10 @@ use softib_wire::addr::Guid;
 use softib_wire::packet::{Form, Packet};
 use softib_wire::units::Mtu;
 
-const TESTS: [(&str, fn(&Lab)); 6] = [
+/// A test of a running lab.
+type Test = fn(&Lab);
+
+const TESTS: [(&str, Test); 6] = [
     ("hosts_talk", hosts_talk),
     ("captures_show_what_passes", captures_show_what_passes),
     ("people_change_interfaces", people_change_interfaces),
@@ -102,7 +107,8 @@ fn as_each_user(test: &str) -> Result<(), String> {
     if !namespace::has_capabilities() {
         return Ok(());
     }
-    // In a mount namespace with a TUN device open to all, as distributions ship it, and the program where that user can reach it.
+    // In a mount namespace with a TUN device open to all, as distributions ship it, and the program
+    // where that user can reach it.
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     let script = format!(
         "chmod 755 {dir} && cp {own} {dir}/test && mount -t tmpfs tmpfs /dev/net && mknod -m 666 /dev/net/tun c 10 200 && \
@@ -152,7 +158,7 @@ const H1: NodeId = NodeId(0);
 const H2: NodeId = NodeId(1);
 const S1: NodeId = NodeId(2);
 
-fn run(test: fn(&Lab)) -> ExitCode {
+fn run(test: Test) -> ExitCode {
     let mut steps = Vec::new();
     let runtime = match Runtime::start(&two_hosts(), |step| steps.push(step)) {
         Ok(runtime) => runtime,
@@ -501,7 +507,7 @@ fn large_sends_are_fast(lab: &Lab) {
         .and_then(|line| {
             line.split(" MBytes")
                 .nth(1)
-                .or(line.split(" GBytes").nth(1))
+                .or_else(|| line.split(" GBytes").nth(1))
         });
     let rate: f64 = rate
         .unwrap()

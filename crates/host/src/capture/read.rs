@@ -1,4 +1,5 @@
-//! Reads capture files: pcap and pcapng with link type INFINIBAND, and ERF records that hold InfiniBand.
+//! Reads capture files: pcap and pcapng with link type INFINIBAND, and ERF records that hold
+//! InfiniBand.
 
 use std::io::Read;
 use std::time::Duration;
@@ -10,12 +11,14 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use super::CapturedPacket;
 use crate::error::HostError;
 
-/// ERF record type of InfiniBand; the highest bit of the type octet says that extension headers follow.
+/// ERF record type of InfiniBand; the highest bit of the type octet says that extension headers
+/// follow.
 const ERF_TYPE_INFINIBAND: u8 = 21;
 const ERF_HEADER: usize = 16;
 const ERF_EXTENSION: usize = 8;
 
-/// Packets of a file in their order. A record that is no InfiniBand packet is an error that does not end the file.
+/// Packets of a file in their order. A record that is no InfiniBand packet is an error that does
+/// not end the file.
 pub struct Reader<R: Read> {
     format: Format<R>,
     finished: bool,

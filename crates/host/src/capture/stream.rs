@@ -49,7 +49,8 @@ pub(crate) fn channel() -> (Tap, Capture) {
 }
 
 impl Tap {
-    /// Passes a packet on; drops and counts it when the reader is too slow. `false`: nobody reads any more.
+    /// Passes a packet on; drops and counts it when the reader is too slow. `false`: nobody reads
+    /// any more.
     #[must_use]
     pub fn offer(&self, packet: CapturedPacket) -> bool {
         match self.queue.try_send(packet) {

@@ -1,5 +1,5 @@
-//! The two messages on the socket: a client's `softib-exec 1 HOST\n`, and the daemon's answer, either `ok` with a host,
-//! a path and one or two file descriptors, or `error` with a sentence.
+//! The two messages on the socket: a client's `softib-exec 1 HOST\n`, and the daemon's answer,
+//! either `ok` with a host, a path and one or two file descriptors, or `error` with a sentence.
 
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;

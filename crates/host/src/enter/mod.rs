@@ -1,8 +1,9 @@
 //! How a program gets into a host of a running lab.
 //!
-//! The daemon hands out file descriptors of a host's namespaces over a Unix socket ([`Server`]); the client
-//! ([`Ticket::request`]) moves itself into them and becomes the program ([`Ticket::exec`]). So the program is a child of the
-//! shell that asked for it: terminal, standard streams, signals and exit status are its own, and the daemon takes no part.
+//! The daemon hands out file descriptors of a host's namespaces over a Unix socket ([`Server`]);
+//! the client ([`Ticket::request`]) moves itself into them and becomes the program
+//! ([`Ticket::exec`]). So the program is a child of the shell that asked for it: terminal, standard
+//! streams, signals and exit status are its own, and the daemon takes no part.
 
 mod message;
 mod server;
@@ -59,8 +60,8 @@ impl Ticket {
 
     /// Moves this process into the host and becomes `program`. Returns only when that fails.
     ///
-    /// The process must have one thread. Where the host's files cannot be laid over the machine's (`/sys`, `/etc/hosts`),
-    /// as in some containers, the program runs without them.
+    /// The process must have one thread. Where the host's files cannot be laid over the machine's
+    /// (`/sys`, `/etc/hosts`), as in some containers, the program runs without them.
     #[must_use = "it returns only on an error"]
     pub fn exec(self, program: &OsStr, args: &[OsString]) -> HostError {
         if let Err(error) = self.enter() {
@@ -102,8 +103,8 @@ impl Ticket {
             )
         })?;
         // JUSTIFICATION: there is no safe way to make a namespace.
-        // SAFETY: NEWNS and NEWUTS give this thread mounts and a hostname of its own; file descriptors stay shared, which
-        // is what rustix warns of.
+        // SAFETY: NEWNS and NEWUTS give this thread mounts and a hostname of its own; file
+        // descriptors stay shared, which is what rustix warns of.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWUTS) }
             .map_err(|error| HostError::system("make a mount namespace", error))?;
         mount_change(
@@ -129,7 +130,8 @@ impl Ticket {
     }
 }
 
-/// Whether this process is in that user namespace already, as a program inside the lab that starts another is.
+/// Whether this process is in that user namespace already, as a program inside the lab that starts
+/// another is.
 fn is_own_user_namespace(user: &OwnedFd) -> bool {
     let (Ok(theirs), Ok(own)) = (
         rustix::fs::fstat(user),

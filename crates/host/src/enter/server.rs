@@ -19,7 +19,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path`. `ticket` finds the ticket for a host's name, or says in a sentence why there is none.
+    /// Listens at `path`. `ticket` finds the ticket for a host's name, or says in a sentence why
+    /// there is none.
     ///
     /// # Errors
     /// When the socket cannot be made.

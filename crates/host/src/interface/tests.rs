@@ -1,4 +1,5 @@
-//! Two interfaces in two namespaces, joined by nothing but a loop that carries packets: what the kernel hands over, the kernel takes.
+//! Two interfaces in two namespaces, joined by nothing but a loop that carries packets: what the
+//! kernel hands over, the kernel takes.
 
 use std::os::fd::AsFd;
 use std::process::{Command, Output};
@@ -123,7 +124,8 @@ impl Pipe {
     }
 }
 
-/// Whether the test runs in this process. Else it has run in another one, or cannot run, and has said so.
+/// Whether the test runs in this process. Else it has run in another one, or cannot run, and has
+/// said so.
 fn pipe(test: &str) -> Option<Pipe> {
     match testing::in_own_process(test) {
         Ok(true) => Some(Pipe::new().unwrap()),

@@ -1,4 +1,5 @@
-//! Namespaces: one network namespace a host, and for an ordinary user a user namespace around them all.
+//! Namespaces: one network namespace a host, and for an ordinary user a user namespace around them
+//! all.
 //!
 //! Namespaces have no names here: they live as long as a file descriptor of this process, a process
 //! inside or a device of theirs, so nothing is left behind when the daemon dies.
@@ -32,8 +33,9 @@ impl NetNamespace {
     pub fn new() -> Result<Self, HostError> {
         on_own_thread(|| {
             // JUSTIFICATION: there is no safe way to make a namespace.
-            // SAFETY: NEWNET moves only this short-lived thread; it shares no file descriptor table or working
-            // directory that others rely on being unshared, which is what rustix warns of.
+            // SAFETY: NEWNET moves only this short-lived thread; it shares no file descriptor table
+            // or working directory that others rely on being unshared, which is what rustix warns
+            // of.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| match error {
                 Errno::NOSPC => HostError::TooManyNamespaces,
                 error => HostError::system("make a network namespace", error),
@@ -45,8 +47,8 @@ impl NetNamespace {
         })
     }
 
-    /// Runs `action` on a thread of its own inside the namespace. Sockets and devices that it opens stay
-    /// in the namespace wherever they are used later.
+    /// Runs `action` on a thread of its own inside the namespace. Sockets and devices that it opens
+    /// stay in the namespace wherever they are used later.
     ///
     /// # Errors
     /// When the namespace cannot be entered; and those of `action`.

@@ -13,8 +13,8 @@ use super::NetNamespace;
 /// How long programs get to end by themselves after `SIGTERM`.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Ends all programs whose network namespace is one of these, first with `SIGTERM`, then with `SIGKILL`.
-/// Returns how many there were.
+/// Ends all programs whose network namespace is one of these, first with `SIGTERM`, then with
+/// `SIGKILL`. Returns how many there were.
 pub fn end_processes<'a>(namespaces: impl IntoIterator<Item = &'a NetNamespace>) -> usize {
     let wanted: Vec<_> = namespaces
         .into_iter()
@@ -52,7 +52,8 @@ fn inside(wanted: &[(u64, u64)]) -> Vec<OwnedFd> {
         .filter(|pid| *pid != own)
         .filter_map(|pid| {
             let raw = Pid::from_raw(i32::try_from(pid).ok()?)?;
-            // The handle first: once it is open, its number cannot become another process unnoticed.
+            // The handle first: once it is open, its number cannot become another process
+            // unnoticed.
             let handle = pidfd_open(raw, PidfdFlags::empty()).ok()?;
             let namespace = fs::metadata(format!("/proc/{pid}/ns/net")).ok()?;
             wanted

@@ -1,4 +1,5 @@
-//! The user namespace that gives an ordinary user the rights of root over own namespaces, and only there.
+//! The user namespace that gives an ordinary user the rights of root over own namespaces, and only
+//! there.
 
 use std::fs;
 use std::io;
@@ -9,14 +10,14 @@ use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, unshare_unsafe};
 
 use crate::error::HostError;
 
-/// Gets the rights to make network namespaces and devices: those that the process has, or else those of root in a
-/// new user namespace, in which this user is root and there is nobody else.
+/// Gets the rights to make network namespaces and devices: those that the process has, or else
+/// those of root in a new user namespace, in which this user is root and there is nobody else.
 ///
 /// Returns whether it made a user namespace.
 ///
 /// # Errors
-/// When user namespaces are not to be had, with the setting that is in the way; and when the process has
-/// more than one thread.
+/// When user namespaces are not to be had, with the setting that is in the way; and when the
+/// process has more than one thread.
 pub fn prepare() -> Result<bool, HostError> {
     if has_capabilities() {
         return Ok(false);
@@ -29,8 +30,8 @@ pub fn prepare() -> Result<bool, HostError> {
     // JUSTIFICATION: there is no safe way to make a namespace.
     // SAFETY: the process has one thread, so no other one can be surprised by new credentials.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(explain)?;
-    // Groups can be mapped by their owner only when setgroups is given up: else dropping a group could win rights
-    // (user_namespaces(7)).
+    // Groups can be mapped by their owner only when setgroups is given up: else dropping a group
+    // could win rights (user_namespaces(7)).
     let denied = write("/proc/self/setgroups", "deny");
     if let Err(error) = denied
         && error.kind() != io::ErrorKind::NotFound
@@ -80,7 +81,8 @@ pub fn outer_uid() -> u32 {
         .unwrap_or(uid)
 }
 
-/// Whether this process is in the machine's own user namespace and not in one made for a user or a container.
+/// Whether this process is in the machine's own user namespace and not in one made for a user or a
+/// container.
 #[must_use]
 pub fn is_initial_user_namespace() -> bool {
     read_uid_map() == [(0, 0, u32::MAX)]

@@ -22,7 +22,8 @@ const RTM_GETROUTE: u16 = 26;
 const IFINFOMSG: usize = 16;
 /// Length of `ifaddrmsg`: family, prefix length, flags, scope u8, index u32.
 const IFADDRMSG: usize = 8;
-/// Length of `rtmsg`: family, destination length, source length, tos, table, protocol, scope, type u8, flags u32.
+/// Length of `rtmsg`: family, destination length, source length, tos, table, protocol, scope, type
+/// u8, flags u32.
 const RTMSG: usize = 12;
 
 const IFLA_IFNAME: u16 = 3;
@@ -92,7 +93,7 @@ pub(crate) fn link(requests: &mut Requests, index: u32) -> io::Result<Link> {
 fn read_link(requests: &mut Requests, request: &Request) -> io::Result<Link> {
     requests
         .read(request, |link: &mut Option<Link>, message| {
-            *link = parse_link(message)
+            *link = parse_link(message);
         })?
         .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
@@ -143,8 +144,8 @@ pub(crate) fn set_queue_length(
     requests.change(request.attribute(IFLA_TXQLEN, &packets.to_ne_bytes()))
 }
 
-/// Keeps the kernel from making link-local addresses of its own: it would make them of a hardware address that the device
-/// has not.
+/// Keeps the kernel from making link-local addresses of its own: it would make them of a hardware
+/// address that the device has not.
 pub(crate) fn no_own_link_local(requests: &mut Requests, index: u32) -> io::Result<()> {
     let mode = Attributes::default().attribute(IFLA_INET6_ADDR_GEN_MODE, &[ADDR_GEN_MODE_NONE]);
     let families = Attributes::default().nested(u16::from(AF_INET6), &mode);
@@ -169,7 +170,8 @@ pub(crate) fn add_address(
     if let IpAddr::V4(address) = address
         && prefix < 31
     {
-        // `ip addr add … brd +`: without it the kernel has no route to the subnet's broadcast address.
+        // `ip addr add … brd +`: without it the kernel has no route to the subnet's broadcast
+        // address.
         let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
         let broadcast = Ipv4Addr::from(u32::from(address) | host_bits);
         request = request.attribute(IFA_BROADCAST, &broadcast.octets());
@@ -224,8 +226,8 @@ fn parse_address(message: Message<'_>) -> Option<(u32, IpAddr, u8)> {
     Some((native(fixed, 4), local.or(address)?, fixed[1]))
 }
 
-/// All unicast routes that leave by an interface, from every table but the one of local addresses. Of several to one destination
-/// the one that is used comes first.
+/// All unicast routes that leave by an interface, from every table but the one of local addresses.
+/// Of several to one destination the one that is used comes first.
 pub(crate) fn routes(requests: &mut Requests, index: u32) -> io::Result<Vec<DeviceRoute>> {
     let mut all = Vec::new();
     for family in [AF_INET, AF_INET6] {
@@ -233,7 +235,7 @@ pub(crate) fn routes(requests: &mut Requests, index: u32) -> io::Result<Vec<Devi
         body[0] = family;
         let request = Request::new(RTM_GETROUTE, NLM_F_DUMP, &body);
         all.extend(requests.read(&request, |found: &mut Vec<_>, message| {
-            parse_route(message, index, found)
+            parse_route(message, index, found);
         })?);
     }
     all.sort_unstable();
@@ -283,7 +285,8 @@ fn parse_route(message: Message<'_>, index: u32, found: &mut Vec<DeviceRoute>) {
     );
 }
 
-/// The hops of a multipath route: `rtnexthop` (length u16, flags u8, hops u8, index i32) and attributes.
+/// The hops of a multipath route: `rtnexthop` (length u16, flags u8, hops u8, index i32) and
+/// attributes.
 fn next_hops(mut rest: &[u8], hops: &mut Vec<(u32, Option<IpAddr>)>) {
     while let Some(header) = rest.first_chunk::<8>() {
         let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));

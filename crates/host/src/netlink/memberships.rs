@@ -1,7 +1,8 @@
 //! Which multicast groups the programs of a host have joined, read from the kernel's own tables.
 //!
-//! Kernels before 6.14 do not tell of joins by netlink, and no kernel tells of them in a form that survives a lost notice. The
-//! tables in `/proc` are the whole truth on every kernel; notices, IGMP and MLD packets only say when to look.
+//! Kernels before 6.14 do not tell of joins by netlink, and no kernel tells of them in a form that
+//! survives a lost notice. The tables in `/proc` are the whole truth on every kernel; notices, IGMP
+//! and MLD packets only say when to look.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,9 @@
 //! Netlink messages, built and read by hand.
 //!
-//! The few messages that softib needs have a dozen fields between them. Crates that model all of rtnetlink refuse a whole
-//! message when a newer kernel adds or lengthens one attribute in it, which is the wrong failure for a program that
-//! follows an interface; here an attribute that is not asked for is never looked at.
+//! The few messages that softib needs have a dozen fields between them. Crates that model all of
+//! rtnetlink refuse a whole message when a newer kernel adds or lengthens one attribute in it,
+//! which is the wrong failure for a program that follows an interface; here an attribute that is
+//! not asked for is never looked at.
 //!
 //! ```text
 //!  nlmsghdr:  length u32 | type u16 | flags u16 | sequence u32 | port u32      native order, 4-aligned
@@ -25,7 +26,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A message of type `kind` (`RTM_…`) with its fixed part `body`. `NLM_F_REQUEST` is added to `flags`.
+    /// A message of type `kind` (`RTM_…`) with its fixed part `body`. `NLM_F_REQUEST` is added to
+    /// `flags`.
     pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());

@@ -89,7 +89,8 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Follows interface `name` of the current network namespace, from whatever thread it is used later.
+    /// Follows interface `name` of the current network namespace, from whatever thread it is used
+    /// later.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let notices = Notices::open(&[
             RTNLGRP_LINK,

@@ -15,7 +15,8 @@ use super::message::{Message, NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR, Request,
 
 /// Longest answer of the kernel to one read: it fills pages up to 32 KiB.
 const BUFFER: usize = 64 * 1024;
-/// The kernel answers a request before `send` returns; this only keeps a fault from stopping the lab.
+/// The kernel answers a request before `send` returns; this only keeps a fault from stopping the
+/// lab.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a table that changes while it is read is read again.
 const ATTEMPTS: usize = 5;
@@ -40,13 +41,14 @@ impl Requests {
         })
     }
 
-    /// Sends a request and waits for what the kernel says to it. The request must ask for an answer (`NLM_F_ACK`).
+    /// Sends a request and waits for what the kernel says to it. The request must ask for an answer
+    /// (`NLM_F_ACK`).
     pub(crate) fn change(&mut self, request: Request) -> io::Result<()> {
         self.exchange(request, |_| {}).map(drop)
     }
 
-    /// Sends a request for a table or an entry and hands all entries to `each`. It may see entries twice
-    /// when the table changes meanwhile; `restart` is called before each new round.
+    /// Sends a request for a table or an entry and hands all entries to `each`. It may see entries
+    /// twice when the table changes meanwhile; `restart` is called before each new round.
     pub(crate) fn read<T: Default>(
         &mut self,
         request: &Request,
@@ -114,7 +116,8 @@ impl Notices {
     pub(crate) fn open(groups: &[u32]) -> io::Result<Self> {
         let fd = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         bind(&fd, &SocketAddrNetlink::new(0, 0))?;
-        // A burst of changes by a person's script should fit. Refused: then overruns happen earlier.
+        // A burst of changes by a person's script should fit. Refused: then overruns happen
+        // earlier.
         let _ = set_socket_recv_buffer_size(&fd, 256 * 1024);
         let notices = Self {
             fd,
@@ -129,7 +132,8 @@ impl Notices {
     /// Hears of one more group. An error: this kernel does not have it.
     pub(crate) fn join(&self, group: u32) -> io::Result<()> {
         // JUSTIFICATION: rustix has no NETLINK_ADD_MEMBERSHIP, and a bind mask ends at group 31.
-        // SAFETY: the option reads one u32, which lives until the call returns; the descriptor is open.
+        // SAFETY: the option reads one u32, which lives until the call returns; the descriptor is
+        // open.
         let result = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
@@ -152,7 +156,7 @@ impl Notices {
         loop {
             match recv(&self.fd, self.buffer.as_mut_slice(), RecvFlags::empty()) {
                 Ok((received, _)) => {
-                    messages(self.buffer.get(..received).unwrap_or_default()).for_each(&mut each)
+                    messages(self.buffer.get(..received).unwrap_or_default()).for_each(&mut each);
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(heard),
                 Err(Errno::NOBUFS) => heard = Heard::Overrun,

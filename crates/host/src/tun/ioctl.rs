@@ -1,6 +1,7 @@
 //! The ioctls of the TUN driver and of network interfaces, in the kernel's layouts.
 //!
-//! By hand: crates for TUN devices know neither `TUNSETLINK` nor `TUNSETCARRIER`, and cut super-frames.
+//! By hand: crates for TUN devices know neither `TUNSETLINK` nor `TUNSETCARRIER`, and cut
+//! super-frames.
 
 use std::os::fd::BorrowedFd;
 
@@ -94,9 +95,10 @@ pub(super) fn set_carrier(tun: BorrowedFd<'_>, on: bool) -> Result<()> {
 
 /// Sets an interface of the current network namespace up, through any socket in it.
 pub(crate) fn set_up(socket: BorrowedFd<'_>, name: &str) -> Result<()> {
-    // SIOCGIFFLAGS and SIOCSIFFLAGS carry no size or direction, unlike later ioctls.
-    const GET: Opcode = libc::SIOCGIFFLAGS as Opcode;
-    const SET: Opcode = libc::SIOCSIFFLAGS as Opcode;
+    // SIOCGIFFLAGS and SIOCSIFFLAGS (linux/sockios.h) carry no size or direction, unlike later
+    // ioctls.
+    const GET: Opcode = 0x8913;
+    const SET: Opcode = 0x8914;
     let mut request = IfReqFlags::new(name, 0).ok_or(Errno::INVAL)?;
     // JUSTIFICATION: ioctls have no safe form.
     // SAFETY: SIOCGIFFLAGS reads and writes one `struct ifreq`, whose size `IfReqFlags` has.

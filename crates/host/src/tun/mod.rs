@@ -1,11 +1,12 @@
 //! TUN devices: the ends of IPoIB interfaces in the hosts' IP stacks.
 //!
-//! A device is made with `IFF_VNET_HDR` and all offloads, so that the stack hands over a large send whole, with its checksum not
-//! yet computed, and takes one so. What comes out of one device goes into another with the same header in front, and nobody
-//! between has touched the payload.
+//! A device is made with `IFF_VNET_HDR` and all offloads, so that the stack hands over a large send
+//! whole, with its checksum not yet computed, and takes one so. What comes out of one device goes
+//! into another with the same header in front, and nobody between has touched the payload.
 //!
-//! To the host the device says that it is InfiniBand (`ARPHRD_INFINIBAND`). It has no hardware address: the kernel's TUN driver has
-//! no room for one, so it does no address resolution either, and hands every packet to softib.
+//! To the host the device says that it is InfiniBand (`ARPHRD_INFINIBAND`). It has no hardware
+//! address: the kernel's TUN driver has no room for one, so it does no address resolution either,
+//! and hands every packet to softib.
 
 pub(crate) mod ioctl;
 mod vnet;
@@ -25,8 +26,8 @@ pub(crate) use vnet::BadHeader;
 
 /// Octets of the largest packet that an IP stack hands over.
 const LARGEST: usize = 65_536;
-/// Packets up to this length are copied out of the read buffer: that costs less than to tie up, and later warm up, 64 KiB for
-/// each.
+/// Packets up to this length are copied out of the read buffer: that costs less than to tie up, and
+/// later warm up, 64 KiB for each.
 const COPIED: usize = 4_096;
 
 // linux/if_tun.h

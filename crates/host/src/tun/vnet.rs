@@ -4,8 +4,8 @@
 //!  0       1       2               4               6               8               10
 //! | flags | gso   | header length | segment size  | checksum from | checksum at   | buffers       |
 //! ```
-//! Native byte order. The header length in it is a hint only (how much the kernel keeps in one piece), so the true length of
-//! the headers is read from the packet.
+//! Native byte order. The header length in it is a hint only (how much the kernel keeps in one
+//! piece), so the true length of the headers is read from the packet.
 
 use softib_fabric::frame::{Gso, GsoKind, Offload};
 use thiserror::Error;
@@ -146,7 +146,8 @@ pub(super) fn header(offload: Option<Offload>) -> [u8; LENGTH] {
 mod tests {
     use super::*;
 
-    /// IPv4 and a TCP header of 32 octets, as the kernel hands it over: its header length is the linear part.
+    /// IPv4 and a TCP header of 32 octets, as the kernel hands it over: its header length is the
+    /// linear part.
     fn tcp4() -> ([u8; LENGTH], Vec<u8>) {
         let mut packet = vec![0; 20 + 32 + 5000];
         packet[0] = 0x45;

@@ -15,8 +15,8 @@ use crate::interface::{IPV6_LEAST_MTU, Interface};
 use crate::netlink::Changes;
 use crate::tun::Refusal;
 
-/// Least time between two looks at the same interface: a script that adds a thousand routes should not have each of them
-/// read a thousand times.
+/// Least time between two looks at the same interface: a script that adds a thousand routes should
+/// not have each of them read a thousand times.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Time until the next try when the kernel did not answer.
 const RETRY: Duration = Duration::from_secs(1);

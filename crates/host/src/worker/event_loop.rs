@@ -31,7 +31,8 @@ const BURST: usize = 64;
 /// Most octets, so that a burst of large sends stays in the processor's cache.
 const BURST_OCTETS: usize = 512 * 1024;
 
-/// What an epoll event is about: the number in it is twice the interface's index, plus one for netlink.
+/// What an epoll event is about: the number in it is twice the interface's index, plus one for
+/// netlink.
 const TOKEN_DOORBELL: u64 = u64::MAX;
 const TOKEN_TIMER: u64 = u64::MAX - 1;
 
@@ -89,8 +90,8 @@ impl<M: Machine> EventLoop<M> {
         let mut slots: Vec<Vec<Option<usize>>> = Vec::new();
         for (index, attached) in interfaces.iter().enumerate() {
             let token = 2 * index as u64;
-            // A device keeps its flag until it is read empty, so that one that waits for room in the subnet is not asked about
-            // again and again.
+            // A device keeps its flag until it is read empty, so that one that waits for room in
+            // the subnet is not asked about again and again.
             watch(
                 attached.interface.tun.as_fd(),
                 token,

@@ -1,7 +1,8 @@
 //! The worker: one thread with one event loop that owns the subnet and all TUN devices.
 //!
-//! Run to completion: packets are read from a device, pass the whole subnet, and are written to others, by the same thread and
-//! without a lock. Handing a packet to another thread would cost more than the whole way.
+//! Run to completion: packets are read from a device, pass the whole subnet, and are written to
+//! others, by the same thread and without a lock. Handing a packet to another thread would cost
+//! more than the whole way.
 
 mod attached;
 mod clock;
@@ -29,8 +30,8 @@ use crate::capture::Tap;
 use crate::error::HostError;
 use event_loop::EventLoop;
 
-/// How long the worker keeps looking for more after it had something to do. To be woken costs a packet more than all the rest, and
-/// packets come in flocks.
+/// How long the worker keeps looking for more after it had something to do. To be woken costs a
+/// packet more than all the rest, and packets come in flocks.
 const POLL: Duration = Duration::from_micros(50);
 
 /// A thread that runs a [`Machine`]. Ends on drop.
@@ -155,7 +156,8 @@ impl Carriers {
         self.changed.notify_all();
     }
 
-    /// Waits until another set of interfaces than `seen` has carrier, but no longer than `limit`. Returns those that have.
+    /// Waits until another set of interfaces than `seen` has carrier, but no longer than `limit`.
+    /// Returns those that have.
     pub(crate) fn wait(&self, seen: &[IfaceRef], limit: Duration) -> Vec<IfaceRef> {
         let same = |up: &mut BTreeMap<IfaceRef, bool>| Self::list(up) == seen;
         let (up, _) = self

@@ -1,4 +1,5 @@
-//! The event loop around a machine that does nothing but pass packets from one interface to the other.
+//! The event loop around a machine that does nothing but pass packets from one interface to the
+//! other.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
