@@ -54,7 +54,10 @@ pub struct InterfaceRow {
     pub up: bool,
     /// Whether it has carrier.
     pub carrier: bool,
-    /// Why it has none.
+    /// Whether all its addresses can be used: it has carrier, and none of them is still being checked
+    /// for duplicates.
+    pub ready: bool,
+    /// Why it has no carrier, or is not ready.
     pub reason: Option<String>,
     /// `datagram` or `connected`.
     pub mode: String,

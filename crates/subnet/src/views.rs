@@ -12,7 +12,7 @@ use softib_wire::time::Instant;
 use softib_wire::units::{PortState, Rate};
 
 use crate::node::{HostInterface, Node};
-use crate::spec::{Impairment, NodeId, NodeKind, PortRef};
+use crate::spec::{IfaceRef, Impairment, NodeId, NodeKind, PortRef};
 use crate::subnet::Subnet;
 use crate::view::{
     Counter, DropRow, GroupRow, InterfaceRow, ManagerRow, NeighbourRow, NodeRow, PathRow,
@@ -123,7 +123,8 @@ impl Subnet {
             name: it.ip.name().to_owned(),
             up: it.admin_up,
             carrier: it.carrier,
-            reason: self.why_no_carrier(id, it),
+            ready: it.is_ready(),
+            reason: self.why_not_ready(id, it),
             mode: "datagram".to_owned(),
             mtu: it.ip.mtu(),
             pkey: it.ip.pkey().to_string(),
@@ -143,11 +144,24 @@ impl Subnet {
         }
     }
 
+    /// Whether an interface has carrier, and none of its addresses is still being checked for
+    /// duplicates.
+    #[must_use]
+    pub fn is_ready(&self, interface: IfaceRef) -> bool {
+        self.nodes
+            .get(interface.node.index())
+            .and_then(|node| node.interfaces.get(usize::from(interface.index)))
+            .is_some_and(HostInterface::is_ready)
+    }
+
     /// What an interface waits for, in a sentence.
-    fn why_no_carrier(&self, id: NodeId, it: &HostInterface) -> Option<String> {
+    fn why_not_ready(&self, id: NodeId, it: &HostInterface) -> Option<String> {
         let port = self.nodes[id.index()].device.port(it.qp.port());
         Some(match it.ip.status() {
-            Status::Running => return None,
+            Status::Running => {
+                let ip = it.address_in_question()?;
+                format!("asking whether somebody else has {ip}")
+            }
             Status::AdminDown => "switched off (`ip link set up` switches it on)".to_owned(),
             Status::PortDown => match port.map(|port| port.port_info(it.qp.port()).port_state) {
                 Some(PortState::Init | PortState::Armed) => {

@@ -2,11 +2,14 @@
 //! the subnet administration.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use softib_fabric::frame::Pool;
 use softib_fabric::hca::{CompletionKind, CqId, QpCaps, QpId, QpKind, Status, UdAttributes};
 use softib_fabric::port::Port;
-use softib_ipoib::{Action, Interface, InterfaceConfig, Partition, PortEvent, SaToken};
+use softib_ipoib::{
+    Action, AddressState, Interface, InterfaceConfig, Partition, PortEvent, SaToken,
+};
 use softib_mgmt::sa_client::{RequestId, SaClient, SaError, SaReply, UserId};
 use softib_wire::addr::{Guid, PKey, QKey};
 use softib_wire::ipoib::AddressFlags;
@@ -40,6 +43,19 @@ const CAPS: QpCaps = QpCaps {
 };
 
 impl HostInterface {
+    /// Whether it has carrier, and none of its addresses is still being checked for duplicates.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.carrier && self.address_in_question().is_none()
+    }
+
+    /// An address that is still being checked for duplicates.
+    pub(crate) fn address_in_question(&self) -> Option<IpAddr> {
+        self.ip.addresses().find_map(|(ip, _, state)| match state {
+            AddressState::Tentative | AddressState::Detecting { .. } => Some(ip),
+            AddressState::Valid | AddressState::Duplicate => None,
+        })
+    }
+
     /// An interface, switched off.
     pub(super) fn new(
         adapter: &mut Adapter,
