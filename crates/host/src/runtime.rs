@@ -24,6 +24,9 @@ use crate::namespace::{NetNamespace, end_processes, is_initial_user_namespace, p
 use crate::run_dir::RunDir;
 use crate::worker::{Attached, Worker};
 
+/// How often interfaces are looked at by who waits for them.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// What a lab is made of.
 #[derive(Debug, Clone)]
 pub struct LabSpec {
@@ -64,13 +67,13 @@ pub enum Progress {
     },
     /// The subnet runs.
     Subnet,
-    /// An interface got carrier.
+    /// An interface can be used.
     Interface {
         /// Its host's name.
         host: String,
         /// Its name.
         name: String,
-        /// How many have carrier, this one included.
+        /// How many can be used, this one included.
         done: usize,
         /// How many there are.
         total: usize,
@@ -88,7 +91,7 @@ impl fmt::Display for Progress {
                 name,
                 done,
                 total,
-            } => write!(f, "{host} {name} has carrier ({done} of {total})"),
+            } => write!(f, "{host} {name} is ready ({done} of {total})"),
         }
     }
 }
@@ -319,8 +322,8 @@ impl Runtime {
         text
     }
 
-    /// Waits until every interface has carrier. `false`: some have none after `timeout`; the view
-    /// says why.
+    /// Waits until every interface has carrier and knows that its addresses are its own. `false`:
+    /// some have not after `timeout`; the view says why.
     ///
     /// # Errors
     /// When the worker is gone.
@@ -329,43 +332,42 @@ impl Runtime {
         timeout: Duration,
         mut progress: impl FnMut(Progress),
     ) -> Result<bool, HostError> {
-        let all: BTreeMap<_, _> = hosts(&self.spec.subnet)
+        let mut waiting: Vec<_> = hosts(&self.spec.subnet)
             .flat_map(|(node, spec, interfaces)| {
                 interfaces.iter().zip(0..).map(move |(interface, index)| {
-                    (
-                        IfaceRef { node, index },
-                        (spec.name.clone(), interface.name.clone()),
-                    )
+                    (IfaceRef { node, index }, (&spec.name, &interface.name))
                 })
             })
             .collect();
-        let carriers = Arc::clone(self.worker()?.carriers());
+        let total = waiting.len();
         let end = Instant::now() + timeout;
-        let mut seen: Vec<IfaceRef> = Vec::new();
-        while seen.len() < all.len() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            let up = carriers.wait(&seen, left);
-            let new: Vec<_> = up
-                .iter()
-                .filter(|interface| !seen.contains(interface))
-                .collect();
-            for (index, interface) in new.iter().enumerate() {
-                if let Some((host, name)) = all.get(interface) {
-                    let done = up.len() - new.len() + index + 1;
-                    progress(Progress::Interface {
-                        host: host.clone(),
-                        name: name.clone(),
-                        done,
-                        total: all.len(),
-                    });
+        loop {
+            let asked: Vec<_> = waiting.iter().map(|(interface, _)| *interface).collect();
+            let ready = self.call(move |subnet, _| {
+                let is_ready = |interface: &IfaceRef| subnet.is_ready(*interface);
+                asked.iter().map(is_ready).collect::<Vec<_>>()
+            })?;
+            let mut ready = ready.into_iter();
+            let mut done = total - waiting.len();
+            waiting.retain(|(_, (host, name))| {
+                if ready.next() != Some(true) {
+                    return true;
                 }
+                done += 1;
+                let (host, name) = ((*host).clone(), (*name).clone());
+                progress(Progress::Interface {
+                    host,
+                    name,
+                    done,
+                    total,
+                });
+                false
+            });
+            if waiting.is_empty() || Instant::now() >= end {
+                return Ok(waiting.is_empty());
             }
-            seen = up;
+            std::thread::sleep(LOOK);
         }
-        Ok(true)
     }
 
     /// Ends the programs that still run on the hosts, then the lab. Returns how many programs there

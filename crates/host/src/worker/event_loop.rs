@@ -18,10 +18,10 @@ use softib_subnet::spec::{IfaceRef, PortRef};
 use softib_subnet::view::DropRow;
 use softib_wire::time::Instant;
 
+use super::Command;
 use super::attached::Attached;
 use super::clock::Clock;
 use super::machine::Machine;
-use super::{Carriers, Command};
 use crate::capture::{CapturedPacket, Tap};
 use crate::error::HostError;
 use crate::tun::{Read, ReadBuffer};
@@ -52,7 +52,6 @@ pub(super) struct EventLoop<M> {
     timer: OwnedFd,
     armed: Option<Instant>,
     doorbell: Arc<OwnedFd>,
-    carriers: Arc<Carriers>,
     taps: Vec<(PortRef, Tap)>,
     clock: Clock,
     buffer: ReadBuffer,
@@ -73,7 +72,6 @@ impl<M: Machine> EventLoop<M> {
         interfaces: Vec<Attached>,
         commands: Receiver<Command<M>>,
         doorbell: Arc<OwnedFd>,
-        carriers: Arc<Carriers>,
     ) -> Result<Self, HostError> {
         let failed = |error| HostError::system("set up the event loop", error);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
@@ -123,7 +121,6 @@ impl<M: Machine> EventLoop<M> {
             timer,
             armed: None,
             doorbell,
-            carriers,
             taps: Vec::new(),
             clock: Clock::start(),
             buffer: ReadBuffer::new(pool.clone()),
@@ -286,7 +283,6 @@ impl<M: Machine> EventLoop<M> {
                 if let Some(index) = self.slot(interface) {
                     self.interfaces[index].apply_carrier(up);
                 }
-                self.carriers.set(interface, up);
             }
             Event::Mtu { interface, mtu } => {
                 if let Some(index) = self.slot(interface) {

@@ -11,15 +11,14 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use softib_subnet::spec::{IfaceRef, PortRef};
+use softib_subnet::spec::PortRef;
 use softib_subnet::view::DropRow;
 use softib_wire::time::Instant;
 
@@ -39,7 +38,6 @@ const POLL: Duration = Duration::from_micros(50);
 pub(crate) struct Worker<M: 'static> {
     commands: Sender<Command<M>>,
     doorbell: Arc<OwnedFd>,
-    carriers: Arc<Carriers>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -56,14 +54,7 @@ impl<M: Machine> Worker<M> {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| HostError::system("make an eventfd", error))?;
         let doorbell = Arc::new(doorbell);
-        let carriers = Arc::new(Carriers::default());
-        let event_loop = EventLoop::new(
-            machine,
-            interfaces,
-            queue,
-            Arc::clone(&doorbell),
-            Arc::clone(&carriers),
-        )?;
+        let event_loop = EventLoop::new(machine, interfaces, queue, Arc::clone(&doorbell))?;
         let thread = std::thread::Builder::new()
             .name("softib-worker".to_owned())
             .spawn(move || event_loop.run(POLL))
@@ -71,7 +62,6 @@ impl<M: Machine> Worker<M> {
         Ok(Self {
             commands,
             doorbell,
-            carriers,
             thread: Some(thread),
         })
     }
@@ -101,11 +91,6 @@ impl<M: Machine> Worker<M> {
     /// When the worker is gone.
     pub(crate) fn drops(&self) -> Result<Vec<DropRow>, HostError> {
         self.order(|event_loop| event_loop.drops())
-    }
-
-    /// Which interfaces have carrier.
-    pub(crate) const fn carriers(&self) -> &Arc<Carriers> {
-        &self.carriers
     }
 
     fn order<T: Send + 'static>(
@@ -140,42 +125,5 @@ impl<M: 'static> Drop for Worker<M> {
             // A panic of the thread has been printed; there is nothing to add.
             let _ = thread.join();
         }
-    }
-}
-
-/// Which interfaces have carrier, for those who wait for it.
-#[derive(Debug, Default)]
-pub(crate) struct Carriers {
-    up: Mutex<BTreeMap<IfaceRef, bool>>,
-    changed: Condvar,
-}
-
-impl Carriers {
-    fn set(&self, interface: IfaceRef, up: bool) {
-        self.lock().insert(interface, up);
-        self.changed.notify_all();
-    }
-
-    /// Waits until another set of interfaces than `seen` has carrier, but no longer than `limit`.
-    /// Returns those that have.
-    pub(crate) fn wait(&self, seen: &[IfaceRef], limit: Duration) -> Vec<IfaceRef> {
-        let same = |up: &mut BTreeMap<IfaceRef, bool>| Self::list(up) == seen;
-        let (up, _) = self
-            .changed
-            .wait_timeout_while(self.lock(), limit, same)
-            .unwrap_or_else(PoisonError::into_inner);
-        Self::list(&up)
-    }
-
-    fn list(up: &BTreeMap<IfaceRef, bool>) -> Vec<IfaceRef> {
-        up.iter()
-            .filter(|(_, up)| **up)
-            .map(|(interface, _)| *interface)
-            .collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<IfaceRef, bool>> {
-        // A map of flags is whole after any panic.
-        self.up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -138,13 +138,16 @@ impl Lab {
         worker
             .call(move |pipe, _| pipe.events.extend([carrier(0), carrier(1)]))
             .unwrap();
-        assert!(
-            !worker
-                .carriers()
-                .wait(&[], Duration::from_secs(5))
-                .is_empty()
-        );
-        Self { namespaces, worker }
+        let lab = Self { namespaces, worker };
+        assert!((0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            let has_carrier = |host| {
+                let shown = lab.output(host, "ip link show ib0").stdout;
+                String::from_utf8_lossy(&shown).contains("LOWER_UP")
+            };
+            has_carrier(0) && has_carrier(1)
+        }));
+        lab
     }
 
     fn run(&self, host: usize, words: &str) -> bool {
