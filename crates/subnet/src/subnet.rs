@@ -13,7 +13,8 @@ use crate::deadlines::Deadlines;
 use crate::event::Event;
 use crate::node::{Node, Outbox};
 use crate::spec::{
-    IfaceRef, Impairment, ManagerSpec, NodeId, NodeKind, PortRef, SpecError, SubnetSpec,
+    IfaceRef, Impairment, ManagerSpec, NodeId, NodeKind, PartitionSpec, PortRef, SpecError,
+    SubnetSpec,
 };
 
 /// A subnet.
@@ -300,6 +301,50 @@ impl Subnet {
     /// There is none.
     pub fn impairment(&self, at: PortRef) -> Result<Impairment, NoCable> {
         Ok(*self.links[self.cable(at)?].link.impairment())
+    }
+
+    /// Sends a frame into the cable at a port, in the place of the device there: whatever a device
+    /// that is not ours, or a broken one, may send. It may hold any octets.
+    ///
+    /// # Errors
+    /// There is no cable.
+    pub fn inject(&mut self, now: Instant, from: PortRef, frame: Frame) -> Result<(), NoCable> {
+        let link = self.cable(from)?;
+        let end = if self.links[link].a == from {
+            End::A
+        } else {
+            End::B
+        };
+        self.observe(now, from, true, &frame);
+        self.links[link].link.send(now, end, frame);
+        self.wake_link(link);
+        self.run(now);
+        Ok(())
+    }
+
+    /// Replaces the partitions. Without a manager of ours that holds from the next one's start.
+    ///
+    /// # Errors
+    /// They contradict each other, or a P_Key names none. Nothing is changed then.
+    pub fn set_partitions(
+        &mut self,
+        now: Instant,
+        partitions: Vec<PartitionSpec>,
+    ) -> Result<(), sm::ConfigError> {
+        let before = std::mem::replace(&mut self.spec.partitions, partitions);
+        let wanted = self.partitions();
+        let seat = self.nodes.iter_mut().position(|node| node.manager.is_some());
+        if let Some(index) = seat
+            && let Some(seat) = &mut self.nodes[index].manager
+        {
+            if let Err(error) = seat.manager.set_partitions(now, wanted) {
+                self.spec.partitions = before;
+                return Err(error);
+            }
+            self.wake_node(index);
+            self.run(now);
+        }
+        Ok(())
     }
 
     /// Switches an interface on or off.

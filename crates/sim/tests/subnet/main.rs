@@ -1,0 +1,15 @@
+//! A whole subnet on virtual time: that it comes up, carries IP, survives faults, and that nothing
+//! a peer sends harms others.
+
+mod bring_up;
+mod common;
+mod determinism;
+mod duplicates;
+mod faults;
+mod hostile;
+mod impairments;
+mod manager;
+mod multicast;
+mod partitions;
+mod redundancy;
+mod thousand;
