@@ -72,6 +72,10 @@ pub enum SmEvent {
         /// LID.
         lid: Lid,
     },
+    /// The link of an end port is Active: its GID can be reached.
+    PortInService(Gid),
+    /// An end port is gone.
+    PortOutOfService(Gid),
     /// There are not enough LIDs.
     OutOfLids {
         /// The port that got none.
@@ -169,12 +173,17 @@ impl fmt::Display for SmEvent {
                 behind.0, behind.1
             ),
             Self::LidAssigned { port_guid, lid } => write!(f, "port {port_guid} has LID {lid}"),
+            Self::PortInService(gid) => write!(f, "{gid} in service"),
+            Self::PortOutOfService(gid) => write!(f, "{gid} out of service"),
             Self::OutOfLids { port_guid } => write!(f, "no LID left for port {port_guid}"),
             Self::Trap { number, issuer } => {
                 write!(f, "trap {} ({number}) from LID {issuer}", number.bits())
             }
             Self::NoAnswer { node, attribute } => {
-                write!(f, "node {node} does not answer about attribute {attribute:#06x}")
+                write!(
+                    f,
+                    "node {node} does not answer about attribute {attribute:#06x}"
+                )
             }
             Self::Refused {
                 node,
@@ -188,10 +197,7 @@ impl fmt::Display for SmEvent {
                 guid,
                 state,
                 priority,
-            } => write!(
-                f,
-                "other manager {guid}, {state:?}, priority {priority}"
-            ),
+            } => write!(f, "other manager {guid}, {state:?}, priority {priority}"),
             Self::GroupCreated(mgid) => write!(f, "multicast group {mgid} created"),
             Self::GroupDeleted(mgid) => write!(f, "multicast group {mgid} deleted"),
             Self::OutOfMlids(mgid) => write!(f, "no multicast LID left for group {mgid}"),
