@@ -6,7 +6,7 @@ use softib_subnet::spec::{ManagerSpec, NodeId};
 use softib_wire::time::Duration;
 use softib_wire::units::{Mtu, PortState};
 
-use crate::common::{chain, small_tree, star, up};
+use crate::common::{chain, drops, small_tree, star, up};
 
 #[test]
 fn two_hosts_and_a_switch_come_up_and_ping() {
@@ -18,7 +18,7 @@ fn two_hosts_and_a_switch_come_up_and_ping() {
         for port in node.ports.iter().filter(|port| port.peer.is_some()) {
             assert_eq!(
                 (port.state.as_str(), port.phys_state.as_str(), port.mtu),
-                ("Active", "LinkUp", 2048),
+                ("Active", "LinkUp", 4096),
                 "{} port {}",
                 node.name,
                 port.port
@@ -28,8 +28,9 @@ fn two_hosts_and_a_switch_come_up_and_ping() {
     assert_eq!(view.manager.node.as_deref(), Some("h1"));
     assert_eq!(view.manager.state, "Master");
     assert_eq!((view.manager.nodes, view.manager.switches), (3, 1));
-    let broadcast = &view.groups[0];
-    assert_eq!(broadcast.ip.as_deref(), Some("broadcast"));
+    let mut groups = view.groups.iter();
+    let broadcast = groups.find(|group| group.ip.as_deref() == Some("broadcast"));
+    let broadcast = broadcast.expect("the broadcast group is there");
     assert_eq!(broadcast.mgid, "ff12:401b:ffff::ffff:ffff");
     assert_eq!(broadcast.qkey, "0x00000b1b");
     assert_eq!(broadcast.members, ["h1 full", "h2 full"]);
@@ -42,7 +43,7 @@ fn two_hosts_and_a_switch_come_up_and_ping() {
         ("h1", "10.0.0.2")
     );
     assert_eq!(neighbour.state, "reachable");
-    assert_eq!(view.drops, [], "nothing is dropped");
+    assert_eq!(drops(&sim, ""), [], "nothing is dropped");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use softib_subnet::spec::{
     SubnetSpec,
 };
 use softib_subnet::topology::FatTree;
+use softib_subnet::view::DropRow;
 use softib_wire::addr::{Gid, Guid, PKey};
 use softib_wire::time::Duration;
 use softib_wire::units::Mtu;
@@ -125,12 +126,12 @@ pub(crate) fn impair_all(sim: &mut Simulation, impairment: Impairment) {
     sim.collect();
 }
 
-/// Drops at places whose name begins so, by reason.
-pub(crate) fn drops(sim: &Simulation, place: &str) -> Vec<(String, u64)> {
+/// Drops at places whose name begins so, but for the traps that switches could not send before
+/// there was a manager.
+pub(crate) fn drops(sim: &Simulation, place: &str) -> Vec<DropRow> {
     let view = sim.subnet.view(sim.now());
     let rows = view.drops.into_iter();
-    rows.filter(|row| row.place.starts_with(place))
-        .map(|row| (row.reason, row.count))
+    rows.filter(|row| row.place.starts_with(place) && !row.meaning.contains("trap without"))
         .collect()
 }
 

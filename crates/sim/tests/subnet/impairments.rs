@@ -99,7 +99,8 @@ fn a_rate_is_kept_and_nothing_lost_by_overrun() {
     let data = data(50 * LARGE);
     let begun = sim.now();
     let segments = transfer(&mut sim, &data);
-    assert!(joined(&segments) == data, "nothing is lost");
+    assert_eq!(crate::common::drops(&sim, ""), [], "nothing is lost");
+    assert!(joined(&segments) == data);
     let took = segments.last().unwrap().0 - begun;
     // 3 MB at 1 Gb/s, and a few percent of headers.
     let least = Duration::from_millis(24);

@@ -200,6 +200,11 @@ impl Node {
                 // Not a reason for another round: whoever waits for room in a queue asks again.
                 out.frames.push(transmit);
             }
+            while let Some(event) = self.device.poll_event() {
+                // Links hear of the room that this made.
+                busy = true;
+                self.handle_event(now, event, out);
+            }
             if !busy {
                 return;
             }
