@@ -274,9 +274,21 @@ pub struct LinkChange {
     /// Part of the packets lost, each way, such as 1%
     #[arg(long, value_parser = quantity::loss)]
     pub loss: Option<f64>,
+    /// Part of the packets of which a bit is turned
+    #[arg(long, value_parser = quantity::loss)]
+    pub corrupt: Option<f64>,
+    /// Part of the packets that come twice
+    #[arg(long, value_parser = quantity::loss)]
+    pub duplicate: Option<f64>,
+    /// Part of the packets that those behind them overtake
+    #[arg(long, value_parser = quantity::loss)]
+    pub reorder: Option<f64>,
     /// Time that a packet takes, such as 2ms
     #[arg(long, value_parser = quantity::time)]
     pub delay: Option<Duration>,
+    /// Up to this much longer, at random
+    #[arg(long, value_parser = quantity::time)]
+    pub jitter: Option<Duration>,
     /// Most bits a second each way, such as 10G; `none`: no limit
     #[arg(long, value_parser = rate)]
     pub rate: Option<RateSetting>,

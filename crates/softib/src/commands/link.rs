@@ -1,8 +1,10 @@
 //! `softib link`: cables.
 
+use softib_wire::time::Duration;
+
 use crate::args::{Cable, Link, LinkAction, LinkSet, RateSetting};
 use crate::client::{Client, block_on, find};
-use crate::daemon::messages::{LinkRequest, LinkState};
+use crate::daemon::messages::{ImpairmentChange, LinkRequest, LinkState};
 use crate::failure::Outcome;
 use crate::text::note;
 
@@ -18,14 +20,18 @@ pub(crate) fn link(name: Option<&str>, args: &Link) -> Outcome {
             ..nothing(cable)
         },
         LinkAction::Set(LinkSet { cable, change }) => LinkRequest {
-            loss: change.loss,
-            delay_ns: change
-                .delay
-                .map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
-            rate: change.rate.map(|rate| match rate {
-                RateSetting::None => 0,
-                RateSetting::Bits(bits) => bits,
-            }),
+            change: ImpairmentChange {
+                loss: change.loss,
+                corrupt: change.corrupt,
+                duplicate: change.duplicate,
+                reorder: change.reorder,
+                delay_ns: change.delay.map(nanos),
+                jitter_ns: change.jitter.map(nanos),
+                rate: change.rate.map(|rate| match rate {
+                    RateSetting::None => 0,
+                    RateSetting::Bits(bits) => bits,
+                }),
+            },
             ..nothing(cable)
         },
     };
@@ -46,8 +52,10 @@ fn nothing(cable: &Cable) -> LinkRequest {
         end: cable.end.clone(),
         other: cable.other.clone(),
         up: None,
-        loss: None,
-        delay_ns: None,
-        rate: None,
+        change: ImpairmentChange::default(),
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

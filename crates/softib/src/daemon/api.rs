@@ -17,9 +17,8 @@ use axum::{Json, Router};
 use hyper::body::Frame;
 use softib_host::HostError;
 use softib_host::capture::{Capture, write};
-use softib_subnet::spec::{Impairment, LinkSpec, NodeKind};
+use softib_subnet::spec::{LinkSpec, NodeKind};
 use softib_subnet::view::SubnetView;
-use softib_wire::time::Duration;
 
 use super::messages::{
     InterfaceStatus, LinkRequest, LinkState, MtuRequest, MtuState, Problem, Status,
@@ -27,7 +26,7 @@ use super::messages::{
 use super::places;
 use super::state::State;
 use crate::lab::place::PortPlace;
-use crate::lab::quantity::{show_loss, show_rate, show_time};
+use crate::lab::quantity::impairments;
 
 pub(super) fn router(state: Arc<State>) -> Router {
     Router::new()
@@ -77,9 +76,11 @@ async fn status(Shared(state): Lab) -> Answer<Status> {
         uptime_ms: u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX),
         hosts,
         switches: spec.nodes.len() - hosts,
+        // An interface that has carrier may still be asking whether its addresses are its own.
         ready: interfaces
             .iter()
-            .all(|interface| interface.carrier || !interface.expected),
+            .all(|interface| interface.carrier || !interface.expected)
+            && view.interfaces.iter().all(|row| row.ready || !row.carrier),
         interfaces,
     }))
 }
@@ -100,21 +101,10 @@ async fn link(
     let Some(link) = links.get_mut(index) else {
         return Err(ApiError::not_found("the cable is gone"));
     };
-    if request
-        .loss
-        .is_some_and(|loss| !(0.0..=1.0).contains(&loss))
-    {
-        return Err(ApiError::unprocessable("the loss must be from 0 to 1"));
-    }
-    let impairment = Impairment {
-        loss: request.loss.unwrap_or(link.impairment.loss),
-        delay: request
-            .delay_ns
-            .map_or(link.impairment.delay, Duration::from_nanos),
-        rate: request
-            .rate
-            .map_or(link.impairment.rate, |rate| (rate > 0).then_some(rate)),
-    };
+    let impairment = request
+        .change
+        .apply(link.impairment)
+        .map_err(ApiError::unprocessable)?;
     if impairment != link.impairment {
         state.with(|lab| lab.set_impairment(link.a, impairment))?;
         link.impairment = impairment;
@@ -215,18 +205,11 @@ impl HttpBody for CaptureBody {
 
 /// What a cable does to packets, as the command line writes it.
 fn show_impairment(link: &LinkSpec) -> String {
-    let Impairment { loss, delay, rate } = link.impairment;
-    let mut parts = Vec::new();
-    if loss > 0.0 {
-        parts.push(format!("loss {}", show_loss(loss)));
-    }
-    if !delay.is_zero() {
-        parts.push(format!("delay {}", show_time(delay)));
-    }
-    if let Some(rate) = rate {
-        parts.push(format!("rate {}", show_rate(rate)));
-    }
-    parts.join(" ")
+    let words: Vec<_> = impairments(&link.impairment)
+        .into_iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    words.join(" ")
 }
 
 /// A status code with a sentence.
@@ -262,7 +245,9 @@ impl ApiError {
 impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
         let status = match error {
-            HostError::Spec(_) | HostError::NoSuchHost(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            HostError::Spec(_) | HostError::NoSuchHost(_) | HostError::Refused(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self {

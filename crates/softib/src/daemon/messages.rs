@@ -1,6 +1,8 @@
 //! What goes over the API, as JSON. `docs/api.md` describes it for other clients.
 
 use serde::{Deserialize, Serialize};
+use softib_subnet::spec::Impairment;
+use softib_wire::time::Duration;
 
 use crate::lab::place::PortPlace;
 
@@ -52,15 +54,54 @@ pub struct LinkRequest {
     /// Plugged in or not.
     #[serde(default)]
     pub up: Option<bool>,
+    /// What it does to packets.
+    #[serde(default)]
+    pub change: ImpairmentChange,
+}
+
+/// A change of what a cable does to packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImpairmentChange {
     /// Part of the packets lost, 0 to 1.
-    #[serde(default)]
     pub loss: Option<f64>,
+    /// Part of the packets of which a bit is turned.
+    pub corrupt: Option<f64>,
+    /// Part of the packets that come twice.
+    pub duplicate: Option<f64>,
+    /// Part of the packets that those behind them overtake.
+    pub reorder: Option<f64>,
     /// Time that a packet takes, in nanoseconds.
-    #[serde(default)]
     pub delay_ns: Option<u64>,
+    /// Up to this much longer, at random.
+    pub jitter_ns: Option<u64>,
     /// Most bits a second; 0: no limit.
-    #[serde(default)]
     pub rate: Option<u64>,
+}
+
+impl ImpairmentChange {
+    /// What the cable does afterwards.
+    ///
+    /// # Errors
+    /// A part is not from 0 to 1; the sentence says which.
+    pub fn apply(self, before: Impairment) -> Result<Impairment, String> {
+        let part = |name: &str, new: Option<f64>, old: f64| match new {
+            None => Ok(old),
+            Some(part) if (0.0..=1.0).contains(&part) => Ok(part),
+            Some(part) => Err(format!("{name} is {part}; it must be from 0 to 1")),
+        };
+        Ok(Impairment {
+            loss: part("loss", self.loss, before.loss)?,
+            corrupt: part("corrupt", self.corrupt, before.corrupt)?,
+            duplicate: part("duplicate", self.duplicate, before.duplicate)?,
+            reorder: part("reorder", self.reorder, before.reorder)?,
+            delay: self.delay_ns.map_or(before.delay, Duration::from_nanos),
+            jitter: self.jitter_ns.map_or(before.jitter, Duration::from_nanos),
+            rate: self
+                .rate
+                .map_or(before.rate, |rate| (rate > 0).then_some(rate)),
+        })
+    }
 }
 
 /// The answer to [`LinkRequest`]: the cable as it is now.
@@ -115,4 +156,30 @@ pub enum Started {
     Usage(String),
     /// It can't start.
     Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_stays() {
+        let before = Impairment {
+            loss: 0.5,
+            rate: Some(1000),
+            ..Impairment::default()
+        };
+        let change: ImpairmentChange =
+            serde_json::from_str(r#"{"delay_ns": 5, "rate": 0}"#).unwrap();
+        let after = change.apply(before).unwrap();
+        assert_eq!(
+            (after.loss, after.delay, after.rate),
+            (0.5, Duration::from_nanos(5), None)
+        );
+        let wrong = ImpairmentChange {
+            corrupt: Some(1.5),
+            ..ImpairmentChange::default()
+        };
+        assert!(wrong.apply(before).unwrap_err().contains("corrupt is 1.5"));
+    }
 }

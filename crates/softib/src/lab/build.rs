@@ -257,20 +257,30 @@ impl Builder<'_> {
         Ok(Cable {
             a: self.end(a, "link.ends")?,
             b: self.end(b, "link.ends")?,
-            impairment: Impairment {
-                loss: self
-                    .source
-                    .optional(link.loss.as_ref(), "link.loss", quantity::loss)?
-                    .unwrap_or(0.0),
-                delay: self
-                    .source
-                    .optional(link.delay.as_ref(), "link.delay", quantity::time)?
-                    .unwrap_or(Duration::ZERO),
-                rate: self
-                    .source
-                    .optional(link.rate.as_ref(), "link.rate", quantity::rate)?,
-            },
+            impairment: self.impairment(link)?,
             up: link.up.unwrap_or(true),
+        })
+    }
+
+    fn impairment(&self, link: &Link) -> Result<Impairment> {
+        let part = |value: &Option<Spanned<Scalar>>, key| {
+            let part = self.source.optional(value.as_ref(), key, quantity::loss)?;
+            Ok(part.unwrap_or(0.0))
+        };
+        let time = |value: &Option<Spanned<Scalar>>, key| {
+            let time = self.source.optional(value.as_ref(), key, quantity::time)?;
+            Ok(time.unwrap_or(Duration::ZERO))
+        };
+        Ok(Impairment {
+            loss: part(&link.loss, "link.loss")?,
+            corrupt: part(&link.corrupt, "link.corrupt")?,
+            duplicate: part(&link.duplicate, "link.duplicate")?,
+            reorder: part(&link.reorder, "link.reorder")?,
+            delay: time(&link.delay, "link.delay")?,
+            jitter: time(&link.jitter, "link.jitter")?,
+            rate: self
+                .source
+                .optional(link.rate.as_ref(), "link.rate", quantity::rate)?,
         })
     }
 

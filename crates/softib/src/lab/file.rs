@@ -60,7 +60,11 @@ pub(super) struct Switch {
 pub(super) struct Link {
     pub(super) ends: Spanned<Vec<Spanned<String>>>,
     pub(super) loss: Option<Spanned<Scalar>>,
+    pub(super) corrupt: Option<Spanned<Scalar>>,
+    pub(super) duplicate: Option<Spanned<Scalar>>,
+    pub(super) reorder: Option<Spanned<Scalar>>,
     pub(super) delay: Option<Spanned<Scalar>>,
+    pub(super) jitter: Option<Spanned<Scalar>>,
     pub(super) rate: Option<Spanned<Scalar>>,
     pub(super) up: Option<bool>,
 }

@@ -4,6 +4,7 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
+use softib_subnet::spec::Impairment;
 use softib_wire::addr::{Guid, PKey};
 use softib_wire::units::Mtu;
 use thiserror::Error;
@@ -166,6 +167,34 @@ pub fn address(text: &str) -> Result<(IpAddr, u8)> {
                 "write one such as \"10.0.0.1/24\" or \"fd00:1b::1/64\"",
             )
         })
+}
+
+/// What a cable does to packets, each with its name as lab files and `softib link set` have it.
+#[must_use]
+pub fn impairments(impairment: &Impairment) -> Vec<(&'static str, String)> {
+    let Impairment {
+        loss,
+        corrupt,
+        duplicate,
+        reorder,
+        delay,
+        jitter,
+        rate,
+    } = *impairment;
+    let parts = [
+        ("loss", loss),
+        ("corrupt", corrupt),
+        ("duplicate", duplicate),
+        ("reorder", reorder),
+    ];
+    let times = [("delay", delay), ("jitter", jitter)];
+    let parts = parts.into_iter().filter(|(_, part)| *part > 0.0);
+    let times = times.into_iter().filter(|(_, time)| !time.is_zero());
+    parts
+        .map(|(name, part)| (name, show_loss(part)))
+        .chain(times.map(|(name, time)| (name, show_time(time))))
+        .chain(rate.map(|rate| ("rate", show_rate(rate))))
+        .collect()
 }
 
 /// A decimal or, behind `0x`, hexadecimal number.

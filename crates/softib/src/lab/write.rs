@@ -9,7 +9,7 @@ use softib_subnet::spec::{
 };
 use softib_wire::units::Mtu;
 
-use super::quantity::{show_loss, show_rate, show_time};
+use super::quantity::impairments;
 
 /// The subnet as a TOML lab file. Host n has the address 10.0.0.0 + n.
 ///
@@ -67,14 +67,8 @@ pub fn toml(spec: &SubnetSpec, out: &mut impl Write) -> fmt::Result {
             end(spec, link.a),
             end(spec, link.b)
         )?;
-        if link.impairment.loss > 0.0 {
-            writeln!(out, "loss = \"{}\"", show_loss(link.impairment.loss))?;
-        }
-        if !link.impairment.delay.is_zero() {
-            writeln!(out, "delay = \"{}\"", show_time(link.impairment.delay))?;
-        }
-        if let Some(rate) = link.impairment.rate {
-            writeln!(out, "rate = \"{}\"", show_rate(rate))?;
+        for (key, value) in impairments(&link.impairment) {
+            writeln!(out, "{key} = \"{value}\"")?;
         }
         if !link.up {
             writeln!(out, "up = false")?;
