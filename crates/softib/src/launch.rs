@@ -218,7 +218,7 @@ pub(crate) async fn wait_ready(
             .filter(|interface| interface.expected);
         let (mut running, mut missing) = (0_usize, Vec::new());
         for interface in expected {
-            if interface.carrier {
+            if interface.ready {
                 running += 1;
             } else {
                 missing.push(interface);

@@ -23,7 +23,7 @@ pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
                 let waiting = status
                     .interfaces
                     .iter()
-                    .filter(|interface| !interface.carrier)
+                    .filter(|interface| !interface.ready)
                     .count();
                 note(format_args!(
                     "lab {:?} is up: {}, {}, {} of {} interfaces run",

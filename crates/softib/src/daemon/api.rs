@@ -63,6 +63,7 @@ async fn status(Shared(state): Lab) -> Answer<Status> {
                 host: node.name.clone(),
                 interface: interface.name.clone(),
                 carrier: row.is_some_and(|row| row.carrier),
+                ready: row.is_some_and(|row| row.ready),
                 reason: row.and_then(|row| row.reason.clone()),
                 expected,
             });
@@ -76,11 +77,9 @@ async fn status(Shared(state): Lab) -> Answer<Status> {
         uptime_ms: u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX),
         hosts,
         switches: spec.nodes.len() - hosts,
-        // An interface that has carrier may still be asking whether its addresses are its own.
         ready: interfaces
             .iter()
-            .all(|interface| interface.carrier || !interface.expected)
-            && view.interfaces.iter().all(|row| row.ready || !row.carrier),
+            .all(|interface| interface.ready || !interface.expected),
         interfaces,
     }))
 }

@@ -34,8 +34,10 @@ pub struct InterfaceStatus {
     pub host: String,
     /// Interface.
     pub interface: String,
-    /// Whether it runs.
+    /// Whether it has carrier.
     pub carrier: bool,
+    /// Whether it runs: it has carrier, and its addresses are known to be nobody else's.
+    pub ready: bool,
     /// Why it does not.
     pub reason: Option<String>,
     /// Whether it can: there is a manager, a cable leads to it, it is in the interface's partition.
