@@ -9,12 +9,11 @@ use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::CapturedPacket;
+use super::write::{ERF_HEADER, ERF_TYPE_INFINIBAND};
 use crate::error::HostError;
 
-/// ERF record type of InfiniBand; the highest bit of the type octet says that extension headers
-/// follow.
-const ERF_TYPE_INFINIBAND: u8 = 21;
-const ERF_HEADER: usize = 16;
+/// Length of an ERF extension header. The highest bit of the type octet, and of each extension
+/// header, says that another one follows.
 const ERF_EXTENSION: usize = 8;
 
 /// Packets of a file in their order. A record that is no InfiniBand packet is an error that does
@@ -252,7 +251,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(file.len(), 24 + 16 + 8);
-        assert_eq!(file[24 + 8..24 + 16], [8, 0, 0, 0, 20, 0, 0, 0]);
+        assert_eq!(file[24 + 8..24 + 16], [8, 0, 0, 0, 16 + 20, 0, 0, 0]);
     }
 
     #[test]

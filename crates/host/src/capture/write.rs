@@ -1,14 +1,29 @@
-//! Writes pcap files: link type INFINIBAND, from LRH to VCRC, nanosecond timestamps.
+//! Writes pcap files: from LRH to VCRC, with nanosecond timestamps.
+//!
+//! pcap has a link type of its own for InfiniBand (247), but Wireshark 4.0, which many people
+//! have, refuses it. So the file has link type ERF (197), and each packet stands behind an ERF
+//! header that says InfiniBand, as in captures of real fabrics.
+//!
+//! ```text
+//!  0                                 8      9       10             12      14
+//! | time: fraction, seconds (LE)    | type | flags | length (BE)  | lost  | length on the wire |
+//! ```
 
 use std::io::{self, Write};
 
 use super::CapturedPacket;
 
-/// `LINKTYPE_INFINIBAND`.
-const LINK_TYPE: u32 = 247;
+/// `LINKTYPE_ERF`.
+const LINK_TYPE: u32 = 197;
+/// ERF record type of InfiniBand.
+pub(super) const ERF_TYPE_INFINIBAND: u8 = 21;
+/// Length of an ERF header without extensions.
+pub(super) const ERF_HEADER: usize = 16;
+/// Records vary in length.
+const ERF_VARYING: u8 = 0x04;
 /// Timestamps count nanoseconds.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Longest packet a file can hold by default: more than any InfiniBand packet has.
+/// Longest record a file can hold by default: more than any InfiniBand packet needs.
 pub const DEFAULT_SNAPLEN: u32 = 65_536;
 
 /// The head of a file.
@@ -24,16 +39,29 @@ pub fn file_header(snaplen: u32) -> [u8; 24] {
     header
 }
 
-/// Appends a packet to `out` as a file has it, cut to `snaplen` octets.
+/// Appends a packet to `out` as a file has it, the record cut to `snaplen` octets.
 pub fn push_record(out: &mut Vec<u8>, packet: &CapturedPacket, snaplen: u32) {
-    let length = u32::try_from(packet.bytes.len()).unwrap_or(u32::MAX);
+    let length = u32::try_from(ERF_HEADER + packet.bytes.len()).unwrap_or(u32::MAX);
     let kept = length.min(snaplen);
     // The format ends in 2106.
     let seconds = u32::try_from(packet.timestamp.as_secs()).unwrap_or(u32::MAX);
-    for field in [seconds, packet.timestamp.subsec_nanos(), kept, length] {
+    let nanos = packet.timestamp.subsec_nanos();
+    for field in [seconds, nanos, kept, length] {
         out.extend_from_slice(&field.to_le_bytes());
     }
-    out.extend_from_slice(packet.bytes.get(..kept as usize).unwrap_or(&packet.bytes));
+    let end = out.len() + kept as usize;
+    let fraction = (u64::from(nanos) << 32) / 1_000_000_000;
+    out.extend_from_slice(&(u64::from(seconds) << 32 | fraction).to_le_bytes());
+    out.extend_from_slice(&[ERF_TYPE_INFINIBAND, ERF_VARYING]);
+    // Records are a multiple of 8 octets long in ERF's own files; the padding is not in ours.
+    let record = length.checked_next_multiple_of(8).map(u16::try_from);
+    let record = record.and_then(Result::ok).unwrap_or(u16::MAX);
+    out.extend_from_slice(&record.to_be_bytes());
+    out.extend_from_slice(&[0, 0]);
+    let wire = u16::try_from(packet.bytes.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&wire.to_be_bytes());
+    out.extend_from_slice(&packet.bytes);
+    out.truncate(end);
 }
 
 /// A pcap file, or a pipe to a program that reads one.
