@@ -14,7 +14,7 @@ use softib_wire::ipoib::nd::{
     self, Message, NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, NdError, NeighbourPacket,
     ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION,
 };
-use softib_wire::ipoib::{EtherType, HardwareAddress};
+use softib_wire::ipoib::{AddressFlags, EtherType, HardwareAddress};
 use softib_wire::time::{Duration, Instant};
 
 use crate::arp::is_station;
@@ -264,6 +264,25 @@ impl Interface {
             };
             self.learn(now, asker.into(), learnt);
             self.note_source_lid(now, hardware.gid, received.slid);
+            self.advertise(now, target, asker, Some(hardware));
+            return Ok(());
+        }
+        // An asker whose own address is still optimistic does not say its hardware address (RFC
+        // 4429 §3.3). The packet's headers do: without them two hosts that start together would
+        // ask each other for a second before either answers.
+        let hardware = sender_of(received);
+        let known = self
+            .neighbours
+            .find(asker.into())
+            .and_then(|slot| self.neighbours.get(slot))
+            .is_some_and(|neighbour| neighbour.hardware.is_some());
+        if let Some(hardware) = hardware.filter(|_| !known) {
+            let learnt = Learnt {
+                hardware,
+                confirmed: false,
+                create: true,
+            };
+            self.learn(now, asker.into(), learnt);
         }
         self.advertise(now, target, asker, hardware);
         Ok(())
@@ -434,6 +453,17 @@ fn address_is_lost(
     addresses
         .get(&target.into())
         .is_none_or(|address| address.state == AddressState::Duplicate)
+}
+
+/// The hardware address of a packet's sender, as its headers tell it: all but the flags.
+fn sender_of(received: &Received) -> Option<HardwareAddress> {
+    let gid = received.grh?.sgid;
+    let sender = HardwareAddress {
+        flags: AddressFlags::empty(),
+        qpn: received.src_qpn,
+        gid,
+    };
+    is_station(&sender).then_some(sender)
 }
 
 const fn reason_of(error: &NdError) -> DropReason {

@@ -260,6 +260,23 @@ fn optimistic_addresses() {
     }
 }
 
+/// Two hosts that start together, both addresses in doubt, still reach each other at once: who
+/// asks without a hardware address is answered at the one that its packet's headers tell.
+#[test]
+fn optimistic_on_both_sides() {
+    let mut bench = Bench::running(2);
+    for (node, address) in [(0, "fd00::77"), (1, "fd00::88")] {
+        bench.with(node, |interface, now| {
+            interface.set_addresses(now, &[(ip(address), 64)]);
+        });
+    }
+    bench.send(0, &udp(ip("fd00::77"), ip("fd00::88"), b"there"));
+    bench.send(1, &udp(ip("fd00::88"), ip("fd00::77"), b"and back"));
+    bench.run(millis(50));
+    assert_eq!(bench.nodes[1].delivered.len(), 1);
+    assert_eq!(bench.nodes[0].delivered.len(), 1);
+}
+
 /// RFC 4861 §7.2.5: without the override flag another address only raises doubt.
 #[test]
 fn override_flag() {
