@@ -37,3 +37,12 @@ pub(crate) fn some_of<T: Display>(names: impl IntoIterator<Item = T>) -> String 
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
+
+/// The ports that a node has, in a sentence: `port 1` or `ports 1 to 8`.
+pub(crate) fn ports(most: u8) -> String {
+    if most == 1 {
+        "port 1".to_owned()
+    } else {
+        format!("ports 1 to {most}")
+    }
+}

@@ -3,7 +3,7 @@
 use softib_subnet::spec::{IfaceRef, LinkSpec, NodeId, NodeKind, NodeSpec, PortRef, SubnetSpec};
 
 use crate::lab::place::PortPlace;
-use crate::text::some_of;
+use crate::text::{self, some_of};
 
 /// A sentence for who asked.
 type Found<T> = Result<T, String>;
@@ -136,7 +136,11 @@ fn in_range(id: NodeId, node: &NodeSpec, port: u8) -> Found<PortRef> {
     if (1..=ports).contains(&port) {
         Ok(PortRef { node: id, port })
     } else {
-        Err(format!("{} has ports 1 to {ports}, not {port}", node.name))
+        Err(format!(
+            "{} has {}, not {port}",
+            node.name,
+            text::ports(ports)
+        ))
     }
 }
 
@@ -201,7 +205,7 @@ mod tests {
         assert_eq!(name("h1").unwrap(), "h1[1]");
         assert_eq!(name("leaf1[3]").unwrap(), "leaf1[3]");
         assert!(name("leaf1").unwrap_err().contains("leaf1[1], leaf1[2]"));
-        assert!(name("h1[9]").unwrap_err().contains("ports 1 to 1, not 9"));
+        assert!(name("h1[9]").unwrap_err().contains("h1 has port 1, not 9"));
         assert!(name("h9").unwrap_err().contains("it has h1, h2"));
     }
 

@@ -52,7 +52,7 @@ fn packet(link: &LinkPacket<'_>) -> String {
         Ok(packet) => {
             let opcode = packet.bth.opcode.name();
             text.push_str(opcode);
-            let dest = packet.bth.dest_qpn;
+            let dest = qpn(packet.bth.dest_qpn);
             let _ = match packet.ext.deth() {
                 Some(deth) => write!(text, " QP {} > {dest}", qpn(deth.src_qpn)),
                 None => write!(text, " QP > {dest}"),

@@ -20,6 +20,7 @@ use super::file::{Host, Interface, LabFile, Link, Manager, Partition, Scalar};
 use super::place::{NAME_RULE, PortPlace, is_name};
 use super::quantity::{self, BadQuantity};
 use super::{Lab, LabError, MOST_HOST_PORTS, MOST_SWITCH_PORTS, default_guid};
+use crate::text;
 
 type Result<T> = core::result::Result<T, LabError>;
 
@@ -82,7 +83,7 @@ struct Node {
     name: String,
     guid: Guid,
     host: bool,
-    /// How many ports the file says that it has.
+    /// How many ports it has; none: as many as the cables need.
     ports: Option<u8>,
     taken: BTreeSet<u8>,
 }
@@ -114,21 +115,21 @@ impl Builder<'_> {
         let mut guids = self.explicit_guids(file)?;
         let mut next = 0;
         for host in file.hosts.iter().map(Spanned::get_ref) {
-            self.add(
-                true,
-                &host.name,
-                host.guid.as_ref(),
-                host.ports.as_ref(),
-                || free_guid(&mut guids, &mut next, default_guid::host, MOST_HOST_PORTS),
-            )?;
+            let ports = self.source.host_ports(host)?;
+            self.add("host", &host.name, host.guid.as_ref(), Some(ports), || {
+                free_guid(&mut guids, &mut next, default_guid::host, MOST_HOST_PORTS)
+            })?;
         }
         next = 0;
         for switch in file.switches.iter().map(Spanned::get_ref) {
+            let ports = switch.ports.as_ref();
+            let ports =
+                ports.map(|ports| self.source.port(ports, "switch.ports", MOST_SWITCH_PORTS));
             self.add(
-                false,
+                "switch",
                 &switch.name,
                 switch.guid.as_ref(),
-                switch.ports.as_ref(),
+                ports.transpose()?,
                 || free_guid(&mut guids, &mut next, default_guid::switch, 0),
             )?;
         }
@@ -137,27 +138,22 @@ impl Builder<'_> {
 
     /// The GUIDs that the file gives, with those of the ports behind a host's.
     fn explicit_guids(&self, file: &LabFile) -> Result<BTreeSet<u64>> {
-        let mut taken = BTreeSet::new();
-        let hosts = file.hosts.iter().map(|host| {
-            let host = host.get_ref();
-            (
+        let mut given = Vec::new();
+        for host in file.hosts.iter().map(Spanned::get_ref) {
+            given.push((
                 host.guid.as_ref(),
                 "host.guid",
-                host.ports.as_ref().map_or("1", |p| &p.get_ref().0),
-            )
-        });
-        let switches = file
-            .switches
-            .iter()
-            .map(|switch| (switch.get_ref().guid.as_ref(), "switch.guid", "0"));
-        for (guid, key, ports) in hosts.chain(switches) {
+                self.source.host_ports(host)?,
+            ));
+        }
+        for switch in file.switches.iter().map(Spanned::get_ref) {
+            given.push((switch.guid.as_ref(), "switch.guid", 0));
+        }
+        let mut taken = BTreeSet::new();
+        for (guid, key, ports) in given {
             let Some(spanned) = guid else { continue };
             let first = self.source.quantity(spanned, key, quantity::guid)?.bits();
-            let ports = ports
-                .parse()
-                .unwrap_or(1_u64)
-                .min(u64::from(MOST_HOST_PORTS));
-            for guid in first..=first.saturating_add(ports) {
+            for guid in first..=first.saturating_add(u64::from(ports)) {
                 if !taken.insert(guid) {
                     return Err(self.source.error(
                         spanned.span(),
@@ -173,17 +169,12 @@ impl Builder<'_> {
 
     fn add(
         &mut self,
-        host: bool,
+        kind: &str,
         name: &Spanned<String>,
         guid: Option<&Spanned<Scalar>>,
-        ports: Option<&Spanned<Scalar>>,
+        ports: Option<u8>,
         default_guid: impl FnOnce() -> Guid,
     ) -> Result<()> {
-        let (kind, most) = if host {
-            ("host", MOST_HOST_PORTS)
-        } else {
-            ("switch", MOST_SWITCH_PORTS)
-        };
         let text = self.source.name(name, &format!("{kind}.name"))?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         if self.names.insert(text.clone(), id).is_some() {
@@ -194,14 +185,14 @@ impl Builder<'_> {
                 "give each host and each switch a name of its own",
             ));
         }
-        let ports = ports.map(|ports| self.source.port(ports, &format!("{kind}.ports"), most));
-        let key = format!("{kind}.guid");
-        let guid = self.source.optional(guid, &key, quantity::guid)?;
+        let guid = self
+            .source
+            .optional(guid, &format!("{kind}.guid"), quantity::guid)?;
         self.nodes.push(Node {
             name: text,
             guid: guid.unwrap_or_else(default_guid),
-            host,
-            ports: ports.transpose()?,
+            host: kind == "host",
+            ports,
             taken: BTreeSet::new(),
         });
         Ok(())
@@ -320,7 +311,7 @@ impl Builder<'_> {
             return Err(self.source.error(
                 end.span.clone(),
                 end.key,
-                format!("{} has ports 1 to {most}, not {port}", node.name),
+                format!("{} has {}, not {port}", node.name, text::ports(most)),
                 format!("name one of them, or set `ports` of {}", node.name),
             ));
         }
@@ -348,7 +339,7 @@ impl Builder<'_> {
             return Err(self.source.error(
                 end.span.clone(),
                 end.key,
-                format!("all {most} ports of {} have cables", node.name),
+                format!("{} has {}, and no free one", node.name, text::ports(most)),
                 format!("set `ports` of {} higher, or remove a cable", node.name),
             ));
         };
@@ -365,15 +356,12 @@ impl Builder<'_> {
         let mut hosts = Vec::new();
         let mut owners = BTreeMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            let mut ports = node
+            let ports = node
                 .ports
                 .or_else(|| node.taken.last().copied())
                 .unwrap_or(1);
             let kind = if let Some(host) = file.hosts.get(index) {
                 let host = host.get_ref();
-                if node.ports.is_none() {
-                    ports = ports.max(self.source.highest_port(host)?);
-                }
                 let (interfaces, addresses) = self.source.interfaces(host, ports, mtu)?;
                 self.source
                     .claim(&mut owners, host, &interfaces, &addresses)?;
@@ -401,11 +389,7 @@ impl Builder<'_> {
 
 impl Node {
     fn most_ports(&self) -> u8 {
-        self.ports.unwrap_or(if self.host {
-            MOST_HOST_PORTS
-        } else {
-            MOST_SWITCH_PORTS
-        })
+        self.ports.unwrap_or(MOST_SWITCH_PORTS)
     }
 }
 
@@ -538,20 +522,24 @@ impl Source<'_> {
                 span,
                 key,
                 format!("the lab has no node {name:?}"),
-                format!("it has {}", crate::text::some_of(names.keys())),
+                format!("it has {}", text::some_of(names.keys())),
             )
         })
     }
 
-    /// The highest port that an interface of the host names.
-    fn highest_port(&self, host: &Host) -> Result<u8> {
-        let mut highest = 1;
+    /// Ports of a host: as many as it says, else as its own cables and interfaces need.
+    fn host_ports(&self, host: &Host) -> Result<u8> {
+        if let Some(ports) = &host.ports {
+            return self.port(ports, "host.ports", MOST_HOST_PORTS);
+        }
+        let cables = host.switch.0.len().min(usize::from(MOST_HOST_PORTS));
+        let mut ports = u8::try_from(cables).unwrap_or(MOST_HOST_PORTS).max(1);
         for interface in host.interfaces.iter().flatten() {
             if let Some(port) = &interface.get_ref().port {
-                highest = highest.max(self.port(port, "host.interface.port", MOST_HOST_PORTS)?);
+                ports = ports.max(self.port(port, "host.interface.port", MOST_HOST_PORTS)?);
             }
         }
-        Ok(highest)
+        Ok(ports)
     }
 
     fn interfaces(
@@ -636,7 +624,7 @@ impl Source<'_> {
                     return Err(self.error(
                         port.span(),
                         "host.interface.port",
-                        format!("the host has ports 1 to {ports}, not {number}"),
+                        format!("the host has {}, not {number}", text::ports(ports)),
                         "name one of them, or set `ports` of the host",
                     ));
                 }

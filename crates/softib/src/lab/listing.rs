@@ -31,6 +31,7 @@ use softib_wire::units::Mtu;
 use super::error::Source;
 use super::place::is_name;
 use super::{Lab, LabError, MOST_HOST_PORTS, MOST_SWITCH_PORTS, default_guid, quantity};
+use crate::text;
 
 type Result<T> = core::result::Result<T, LabError>;
 
@@ -252,7 +253,10 @@ fn port_line<'a>(
     };
     let port = number(line).ok_or_else(|| bad("the line has no port number".to_owned()))?;
     if port == 0 || port > ports {
-        return Err(bad(format!("the node has ports 1 to {ports}, not {port}")));
+        return Err(bad(format!(
+            "the node has {}, not {port}",
+            text::ports(ports)
+        )));
     }
     let mut parts = line.splitn(3, '"').skip(1);
     let (Some(peer), Some(rest)) = (parts.next(), parts.next()) else {

@@ -78,14 +78,14 @@ async fn follow(client: &Client, story: &mut Story) -> Outcome {
     loop {
         let view: SubnetView = client.get("/view").await?;
         story.follow(&view);
-        if !view.interfaces.is_empty() && view.interfaces.iter().all(|row| row.carrier) {
+        if !view.interfaces.is_empty() && view.interfaces.iter().all(|row| row.ready) {
             return Ok(());
         }
         if start.elapsed() > PATIENCE {
-            let waiting = view.interfaces.iter().find(|row| !row.carrier);
+            let waiting = view.interfaces.iter().find(|row| !row.ready);
             let why = waiting.map_or_else(String::new, |row| {
                 let reason = row.reason.as_deref().unwrap_or("no reason known");
-                format!("{}:{} has no carrier: {reason}", row.host, row.name)
+                format!("{}:{} does not run: {reason}", row.host, row.name)
             });
             return Err(Failure::Failed(anyhow!("the lab does not come up; {why}")));
         }

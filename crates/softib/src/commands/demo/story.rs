@@ -60,19 +60,7 @@ fn lines(view: &SubnetView) -> Vec<String> {
             }
         }
     }
-    for node in &view.nodes {
-        for port in node
-            .ports
-            .iter()
-            .filter(|port| port.port != 0 && port.state == "Active")
-        {
-            let Some(peer) = &port.peer else { continue };
-            lines.push(format!(
-                "{}[{}] to {peer}: Active, {}",
-                node.name, port.port, port.speed
-            ));
-        }
-    }
+    lines.extend(cables(view));
     for group in view
         .groups
         .iter()
@@ -85,7 +73,7 @@ fn lines(view: &SubnetView) -> Vec<String> {
             ));
         }
     }
-    for row in view.interfaces.iter().filter(|row| row.carrier) {
+    for row in view.interfaces.iter().filter(|row| row.ready) {
         lines.push(format!(
             "{}:{} runs, MTU {}, {}",
             row.host,
@@ -93,6 +81,26 @@ fn lines(view: &SubnetView) -> Vec<String> {
             row.mtu,
             row.addresses.join(" ")
         ));
+    }
+    lines
+}
+
+/// A line for each cable whose ends are both active.
+fn cables(view: &SubnetView) -> Vec<String> {
+    let mut active = BTreeSet::new();
+    let mut lines = Vec::new();
+    for node in &view.nodes {
+        for port in node
+            .ports
+            .iter()
+            .filter(|port| port.port != 0 && port.state == "Active")
+        {
+            let place = format!("{}[{}]", node.name, port.port);
+            if let Some(peer) = port.peer.as_ref().filter(|peer| active.contains(*peer)) {
+                lines.push(format!("{peer} to {place}: Active, {}", port.speed));
+            }
+            active.insert(place);
+        }
     }
     lines
 }

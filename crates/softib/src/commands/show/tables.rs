@@ -36,12 +36,12 @@ pub(super) fn interfaces(rows: &[InterfaceRow]) -> Outcome {
     let header = [
         "host",
         "interface",
-        "state",
         "mtu",
         "mode",
         "pkey",
         "qp",
         "addresses",
+        "state",
     ];
     print_table(
         &header,
@@ -49,12 +49,12 @@ pub(super) fn interfaces(rows: &[InterfaceRow]) -> Outcome {
             [
                 row.host.clone(),
                 row.name.clone(),
-                interface_state(row),
                 row.mtu.to_string(),
                 row.mode.clone(),
                 row.pkey.clone(),
                 row.qpn.clone(),
                 row.addresses.join(" "),
+                interface_state(row),
             ]
         }),
     )
@@ -63,7 +63,8 @@ pub(super) fn interfaces(rows: &[InterfaceRow]) -> Outcome {
 /// Whether an interface runs, and if not why.
 pub(super) fn interface_state(row: &InterfaceRow) -> String {
     match (row.up, row.carrier, &row.reason) {
-        (_, true, _) => "runs".to_owned(),
+        (_, true, _) if row.ready => "runs".to_owned(),
+        (_, true, _) => "has carrier, makes sure of its addresses".to_owned(),
         (_, false, Some(reason)) => format!("no carrier: {reason}"),
         (false, false, None) => "set down".to_owned(),
         (true, false, None) => "no carrier".to_owned(),
