@@ -46,6 +46,15 @@ impl PKeyTable {
         u16::try_from(index).ok()
     }
 
+    /// Whether an entry names the partition of `pkey`, whatever the membership: what a switch asks
+    /// of packets that come in. By the rule of IBA 10.9.3 a limited member, behind a port that
+    /// managers give the member's own table, could not send at all.
+    #[must_use]
+    pub fn names(&self, pkey: PKey) -> bool {
+        let same = |entry: &PKey| entry.is_valid() && entry.partition() == pkey.partition();
+        self.0.iter().any(same)
+    }
+
     /// Block `block` of 32 entries; entries beyond the table are 0.
     #[must_use]
     pub fn block(&self, block: u16) -> Option<PKeyBlock> {
@@ -107,6 +116,8 @@ mod tests {
             table.set_block(0, &block);
             let matched = table.matching(PKey::new(packet)).is_some();
             assert_eq!(matched, passes, "{entry:#06x} {packet:#06x}");
+            let named = entry & 0x7FFF != 0 && entry & 0x7FFF == packet & 0x7FFF;
+            assert_eq!(table.names(PKey::new(packet)), named);
         }
     }
 }

@@ -152,7 +152,7 @@ impl Switch {
             None if port.filters_raw_inbound() => Err(DropReason::RawInbound),
             None => Ok(()),
             Some(Transport { pkey, dest_qpn }) => {
-                if port.enforces_inbound() && port.pkeys().matching(pkey).is_none() {
+                if port.enforces_inbound() && !port.pkeys().names(pkey) {
                     port.pkey_violation(seen.violation(frame, pkey, dest_qpn));
                     self.stirred = true;
                     return Err(DropReason::PKeyInbound);
