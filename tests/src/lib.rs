@@ -71,6 +71,7 @@ pub fn has(program: &str) -> bool {
 /// A running lab.
 #[derive(Debug)]
 pub struct Lab {
+    binary: PathBuf,
     name: String,
     /// A folder for the test's files, removed with the lab.
     pub folder: tempfile::TempDir,
@@ -112,6 +113,7 @@ impl Lab {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self {
+            binary: softib(),
             name: format!("test-{}-{number}", std::process::id()),
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
         }
@@ -126,7 +128,7 @@ impl Lab {
     /// `softib SUBCOMMAND --name THIS`, to be given more arguments.
     #[must_use]
     pub fn softib(&self, subcommand: &str) -> Command {
-        let mut command = Command::new(softib());
+        let mut command = Command::new(&self.binary);
         command
             .arg(subcommand)
             .args(["--name", &self.name])

@@ -172,53 +172,31 @@ fn an_ordinary_user_needs_no_root() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let binary = folder.path().join("softib");
-    std::fs::copy(softib(), &binary).unwrap();
-    let lab = folder.path().join("lab.toml");
-    std::fs::copy(example("two-hosts.toml"), &lab).unwrap();
-    for (path, owner) in [
-        (folder.path().to_path_buf(), true),
-        (binary.clone(), false),
-        (lab.clone(), false),
-    ] {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = if owner { 0o777 } else { 0o755 };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let runtime = folder.path().join("runtime");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::copy(softib(), path("softib")).unwrap();
+    std::fs::copy(example("two-hosts.toml"), path("lab.toml")).unwrap();
+    std::fs::create_dir(path("tmp")).unwrap();
+    // Most machines let every user open /dev/net/tun. Here a mount namespace of the test's own does,
+    // whatever the rest of the machine does.
+    let script = format!(
+        "set -e; chmod 0755 {folder} {folder}/softib {folder}/lab.toml; chmod 0777 {folder}/tmp; \
+         mknod -m 0666 {folder}/tun c 10 200; mount --bind {folder}/tun /dev/net/tun; cd {folder}; \
+         exec setpriv --reuid 65534 --regid 65534 --clear-groups env -u XDG_RUNTIME_DIR \
+         HOME={folder}/tmp TMPDIR={folder}/tmp \"$@\"",
+        folder = folder.path().display()
+    );
     let as_nobody = |arguments: &[&str]| {
-        Command::new("setpriv")
-            .args([
-                "--reuid",
-                "65534",
-                "--regid",
-                "65534",
-                "--clear-groups",
-                "env",
-                "-u",
-                "XDG_RUNTIME_DIR",
-            ])
-            .arg(format!("HOME={}", folder.path().display()))
-            .arg(format!("TMPDIR={}", runtime.display()))
-            .arg(&binary)
+        Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c"])
+            .arg(script.replace("mknod", &format!("rm -f {}; mknod", path("tun"))))
+            .arg("sh")
+            .arg(path("softib"))
             .args(arguments)
-            .current_dir(folder.path())
             .output()
             .unwrap()
     };
-    std::fs::create_dir(&runtime).unwrap();
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o777)).unwrap();
-    }
-    let output = as_nobody(&[
-        "run",
-        "lab.toml",
-        "--",
-        "sh",
-        "-c",
-        &format!("{} exec h1 -- ping -c 5 -i 0.2 10.0.0.2", binary.display()),
-    ]);
+    let ping = format!("{} exec h1 -- ping -c 5 -i 0.2 10.0.0.2", path("softib"));
+    let output = as_nobody(&["run", "lab.toml", "--", "sh", "-c", &ping]);
     softib_tests::assert_ok("softib run as an ordinary user", &output);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("5 received"), "{text}");

@@ -42,9 +42,9 @@ fn members_hear_ipv4_multicast_and_others_do_not() {
 #[test]
 fn members_hear_ipv6_multicast_and_others_do_not() {
     heard_by_members_only(
-        "ff12::1234",
-        |_| "UDP6-RECV:5000,ipv6-join-group=[ff12::1234]:ib0,reuseaddr".to_owned(),
-        "UDP6-DATAGRAM:[ff12::1234%ib0]:5000",
+        "ff02::1234",
+        |_| "UDP6-RECV:5000,ipv6-join-group=[ff02::1234]:ib0,reuseaddr".to_owned(),
+        "UDP6-DATAGRAM:[ff02::1234%ib0]:5000",
     );
 }
 
