@@ -4,6 +4,7 @@ use softib_wire::addr::{Gid, Guid, PKey};
 use softib_wire::mad::description::NodeDescription;
 use softib_wire::mad::node::{NodeInfo, SwitchInfo};
 use softib_wire::mad::port_info::{PortCapabilities, PortInfo};
+use softib_wire::mad::sm_info::SmState;
 use softib_wire::mad::smp::HopPath;
 use softib_wire::time::{Duration, Instant};
 use softib_wire::units::{NodeType, PortState};
@@ -196,7 +197,7 @@ impl SubnetManager {
                 self.pending.partial_at(now);
             }
         } else if phase == Phase::Discover {
-            if info.port_state_change {
+            if info.port_state_change && self.state == SmState::Master {
                 // Before the ports are read: what changes after it is reported again.
                 self.smps.push(Job::ClearChange(id));
             } else {
@@ -423,7 +424,8 @@ impl SubnetManager {
             &mut self.smps,
             super::Smps::new(self.config.retry, self.config.max_outstanding, 0),
         );
-        smps.resend_if(|job, path| self.path_of(*job).is_some_and(|now| now != *path));
+        // What there is no way to any more is given up when it is to be sent.
+        smps.resend_if(|job, path| self.path_of(*job) != Some(*path));
         self.smps = smps;
     }
 

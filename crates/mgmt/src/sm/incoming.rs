@@ -19,27 +19,27 @@ use super::{HOLD, Held, Route, SmEvent, SmIncoming, SmOutgoing, SubnetManager};
 use crate::mad::{Endpoint, Mad};
 use crate::sa;
 
-drop_reasons! {
+softib_wire::reasons! {
     /// Why the manager dropped a MAD.
     pub enum SmDrop, SmDrops {
         /// The base or class version is none that there is.
-        BadVersion = "bad version",
+        BadVersion = "sm-bad-version";
         /// No class of the manager's.
-        ForeignClass = "MAD of another class",
+        ForeignClass = "sm-foreign-class";
         /// It answers nothing that was asked, or was answered before.
-        Unmatched = "answer to nothing asked",
+        Unmatched = "sm-unmatched";
         /// An answer with an undefined value in it.
-        Malformed = "malformed attribute",
+        Malformed = "sm-malformed";
         /// A method or attribute that the manager does not serve.
-        Unserved = "not served by the manager",
+        Unserved = "sm-unserved";
         /// A request for the administrator while this manager is not master.
-        NotMaster = "request while not master",
+        NotMaster = "sm-not-master";
         /// A request for the administrator before the subnet was discovered.
-        NotReady = "request before the first sweep",
+        NotReady = "sm-not-ready";
         /// A request for the administrator with a wrong SM_Key.
-        BadSmKey = "wrong SM_Key",
+        BadSmKey = "sm-bad-sm-key";
         /// An acknowledgement of a transfer, or an answer to a report, that is not under way.
-        NoTransfer = "no such transfer",
+        NoTransfer = "sm-no-transfer";
     }
 }
 

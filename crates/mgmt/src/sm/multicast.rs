@@ -3,7 +3,7 @@
 //! A tree spans the switches that have a member behind them, and no more than it needs to join them.
 //! A new member is grafted onto the tree and a gone one pruned off, so that nobody else loses a
 //! packet; a tree is made anew only when a link of it is gone. Members that only send are joined to the
-//! tree, but do not receive.
+//! tree, but do not receive: nothing is sent along links that lead to no other members than those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,14 @@ impl PortMask {
 
     /// The ports, in order.
     pub(super) fn ports(self) -> impl Iterator<Item = u8> {
-        (0u8..=255).filter(move |&port| self.0[port as usize / 64] & 1 << (port % 64) != 0)
+        [0u8, 64, 128, 192]
+            .into_iter()
+            .zip(self.0)
+            .flat_map(|(first, word)| {
+                let rest = std::iter::successors(Some(word), |word| Some(word & (word - 1)));
+                rest.take_while(|&word| word != 0)
+                    .map(move |word| first + u8::try_from(word.trailing_zeros()).unwrap_or(0))
+            })
     }
 }
 
@@ -64,7 +71,8 @@ pub(super) struct Member {
 struct Tree {
     /// Ports of each switch that lead along the tree.
     links: BTreeMap<NodeId, PortMask>,
-    /// Those and the ports of members that receive: rows of the forwarding tables.
+    /// Those of them that lead to a member that receives, and the ports of such members: rows of the
+    /// forwarding tables.
     rows: BTreeMap<NodeId, PortMask>,
 }
 
@@ -141,14 +149,13 @@ impl Trees {
         if !sound {
             tree.links = spanning_tree(index, &needed, ground);
         }
-        tree.rows.clone_from(&tree.links);
-        tree.rows.retain(|_, ports| !ports.is_empty());
         for (switch, port) in wanted {
             if let Some(end) = port {
                 let row = tree.rows.entry(ground.graph.switches[switch]);
                 row.or_default().insert(end.port);
             }
         }
+        tree.lead_to_receivers(ground.database);
         if !sound && !fresh {
             self.remade.insert(index);
         }
@@ -286,6 +293,54 @@ impl Tree {
                         })
                 })
         })
+    }
+
+    /// Adds to the rows, which hold the ports of members that receive, the links that lead there.
+    fn lead_to_receivers(&mut self, database: &Database) {
+        let receives: BTreeSet<NodeId> = self.rows.keys().copied().collect();
+        let mut seen = BTreeSet::new();
+        for &root in self.links.keys() {
+            if !seen.insert(root) {
+                continue;
+            }
+            // The switches from the root on: each with the place of the one before it, the port there,
+            // and its own port back.
+            let mut walk: Vec<(NodeId, Option<(usize, u8, u8)>)> = vec![(root, None)];
+            let mut next = 0;
+            while let Some(&(node, _)) = walk.get(next) {
+                let ports = self.links.get(&node).copied().unwrap_or_default();
+                for port in ports.ports() {
+                    let end = database.port(PortId { node, port });
+                    if let Some(peer) = end.and_then(|end| end.peer)
+                        && seen.insert(peer.node)
+                    {
+                        walk.push((peer.node, Some((next, port, peer.port))));
+                    }
+                }
+                next += 1;
+            }
+            // Switches with receivers among each and those behind it.
+            let mut behind: Vec<usize> = walk
+                .iter()
+                .map(|(node, _)| usize::from(receives.contains(node)))
+                .collect();
+            for at in (1..walk.len()).rev() {
+                if let Some((before, ..)) = walk[at].1 {
+                    behind[before] += behind[at];
+                }
+            }
+            for (at, &(node, way)) in walk.iter().enumerate() {
+                let Some((before, port, back)) = way else {
+                    continue;
+                };
+                if behind[at] > 0 {
+                    self.rows.entry(walk[before].0).or_default().insert(port);
+                }
+                if behind[0] > behind[at] {
+                    self.rows.entry(node).or_default().insert(back);
+                }
+            }
+        }
     }
 
     /// Grafts the switches that are missing and prunes those that nobody needs. False: a switch

@@ -254,7 +254,9 @@ impl SubnetManager {
         let top = self.database.top_lid();
         for (id, _, switch) in self.database.switches() {
             let info = &switch.info;
-            if info.linear_fdb_top.bits() != top || info.life_time != self.config.packet_life_time {
+            let differs = info.linear_fdb_top.bits() != top
+                || info.life_time != self.config.packet_life_time;
+            if differs || info.port_state_change {
                 self.smps.push(Job::SetSwitchInfo(id));
             }
         }
@@ -500,7 +502,8 @@ impl SubnetManager {
                 let mut info = database.node(id)?.switch.as_ref()?.info;
                 info.linear_fdb_top = Lid::new(database.top_lid());
                 info.life_time = self.config.packet_life_time;
-                info.port_state_change = false;
+                // A flag that the first sweep found is cleared by the way: then this manager was not
+                // master yet.
                 set(0).with(&info)
             }
             Job::SetPort(id, step) => {

@@ -115,10 +115,7 @@ impl SubnetManager {
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
             if self.gives_up() && self.pending.due().is_some_and(|at| at <= now) {
-                self.pending.given_up += 1;
-                self.smps.abort();
-                self.sweep = None;
-                self.phase = Phase::Idle;
+                self.give_up(now);
             }
             if !self.smps.is_idle() {
                 return;
@@ -134,9 +131,38 @@ impl SubnetManager {
     /// Whether the work under way is worth less than what is pending: what it would write is out of
     /// date.
     fn gives_up(&self) -> bool {
-        self.phase >= Phase::ArmSwitches
-            && self.state == SmState::Master
-            && (self.sweep.is_none() || self.pending.given_up < MAX_GIVEN_UP)
+        match self.phase {
+            Phase::Idle | Phase::Discover => false,
+            Phase::Poll => true,
+            _ => {
+                self.state == SmState::Master
+                    && (self.sweep.is_none() || self.pending.given_up < MAX_GIVEN_UP)
+            }
+        }
+    }
+
+    fn give_up(&mut self, now: Instant) {
+        self.smps.abort();
+        if self.phase == Phase::Poll {
+            // Those that were not asked yet are asked after this.
+            self.next_light_sweep = Some(now + Duration::from_millis(100));
+        } else {
+            self.pending.given_up += 1;
+        }
+        self.phase = Phase::Idle;
+        if let Some(sweep) = self.sweep.take()
+            && sweep.errors > 0
+            && sweep.kind != SweepKind::Light
+        {
+            self.look_again(now);
+        }
+    }
+
+    /// Something did not answer: it may be on its way out, or it may have been bad luck.
+    fn look_again(&mut self, now: Instant) {
+        self.pending.failures = self.pending.failures.saturating_add(1);
+        let wait = Duration::from_millis(500) * (1 << self.pending.failures.min(4));
+        self.pending.heavy_at(now + wait.min(self.config.sweep_interval));
     }
 
     /// Begins what is wanted, if anything.
@@ -270,10 +296,7 @@ impl SubnetManager {
         if complete {
             self.pending.failures = 0;
         } else {
-            // Something did not answer: it may be on its way out, or it may have been bad luck.
-            self.pending.failures = self.pending.failures.saturating_add(1);
-            let wait = Duration::from_millis(500) * (1 << self.pending.failures.min(4));
-            self.pending.heavy_at(now + wait.min(self.config.sweep_interval));
+            self.look_again(now);
         }
         self.tell(SmEvent::SweepDone {
             kind: sweep.kind,

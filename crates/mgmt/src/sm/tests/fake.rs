@@ -157,6 +157,9 @@ impl Fabric {
             };
             if node.info.node_type == NodeType::Switch {
                 node.switch.port_state_change = true;
+                if node.dead {
+                    continue;
+                }
                 changed.push(end.0);
             }
         }
@@ -445,7 +448,11 @@ impl Lab {
     pub(crate) fn settle(&mut self) {
         let limit = self.now + Duration::from_secs(60);
         while !self.manager.is_settled() || !self.flying.is_empty() {
-            assert!(self.now < limit, "the manager does not come to rest: {:?}", self.events);
+            assert!(
+                self.now < limit,
+                "the manager does not come to rest: {:?}",
+                self.events
+            );
             self.step();
         }
         self.pump();
