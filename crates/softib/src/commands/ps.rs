@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::show::{print_json, print_table};
+use super::show::{print, print_json, table};
 use crate::args::Ps;
 use crate::client::{Client, block_on, running};
 use crate::failure::Outcome;
@@ -59,8 +59,8 @@ pub(crate) fn ps(args: &Ps) -> Outcome {
             row.source,
         ]
     });
-    print_table(
+    print(&table(
         &["lab", "pid", "state", "hosts", "switches", "up for", "file"],
         cells,
-    )
+    ))
 }

@@ -24,13 +24,14 @@ use softib_subnet::spec::{
     Impairment, InterfaceSpec, LinkSpec, ManagerSpec, NodeId, NodeKind, NodeSpec, PortRef,
     SubnetSpec,
 };
+use softib_subnet::topology;
 use softib_wire::addr::{Gid, Guid};
 use softib_wire::time::Duration;
 use softib_wire::units::Mtu;
 
 use super::error::Source;
 use super::place::is_name;
-use super::{Lab, LabError, MOST_HOST_PORTS, MOST_SWITCH_PORTS, default_guid, quantity};
+use super::{Lab, LabError, MOST_HOST_PORTS, MOST_SWITCH_PORTS, quantity};
 use crate::text;
 
 type Result<T> = core::result::Result<T, LabError>;
@@ -403,9 +404,9 @@ fn nodes(
     for (index, (record, name)) in records.iter().zip(names).enumerate() {
         let guid = record.guid.unwrap_or_else(|| {
             if record.host {
-                default_guid::host(index)
+                topology::host_guid(index)
             } else {
-                default_guid::switch(index)
+                topology::switch_guid(index)
             }
         });
         if let Some(other) = guids.insert(guid, record.id) {

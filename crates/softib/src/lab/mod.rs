@@ -18,7 +18,6 @@ use std::path::Path;
 
 use softib_host::runtime::{HostSpec, LabSpec};
 use softib_subnet::spec::SubnetSpec;
-use softib_wire::addr::Guid;
 
 pub use error::LabError;
 use error::Source;
@@ -74,22 +73,6 @@ pub fn read(path: &Path) -> std::io::Result<String> {
         Ok(text)
     } else {
         std::fs::read_to_string(path)
-    }
-}
-
-/// GUIDs for nodes that are given none: the same ones for the same file, with room for the ports
-/// of an adapter between two hosts.
-mod default_guid {
-    use super::Guid;
-
-    /// Of the host with this index.
-    pub(super) fn host(index: usize) -> Guid {
-        Guid::new(0x0002_c901_0000_0000 + 16 * index as u64)
-    }
-
-    /// Of the switch with this index.
-    pub(super) fn switch(index: usize) -> Guid {
-        Guid::new(0x0002_c900_0000_0001 + index as u64)
     }
 }
 

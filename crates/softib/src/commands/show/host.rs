@@ -3,8 +3,7 @@
 use serde::Serialize;
 use softib_subnet::view::{DropRow, InterfaceRow, NeighbourRow, NodeRow, PathRow, SubnetView};
 
-use super::{print_line, tables};
-use crate::failure::Outcome;
+use super::tables;
 
 #[derive(Serialize)]
 pub(super) struct HostView<'a> {
@@ -55,39 +54,34 @@ impl<'a> HostView<'a> {
         })
     }
 
-    pub(super) fn print(&self) -> Outcome {
-        print_line(&format!("{}, node GUID {}", self.node.name, self.node.guid))?;
-        print_line("")?;
-        tables::fabric(std::slice::from_ref(self.node))?;
+    pub(super) fn text(&self) -> String {
+        let mut parts = vec![
+            format!("{}, node GUID {}\n", self.node.name, self.node.guid),
+            tables::fabric(std::slice::from_ref(self.node)),
+        ];
         for interface in &self.interfaces {
-            print_line("")?;
-            let state = tables::interface_state(interface);
-            print_line(&format!(
-                "{}: {state}, MTU {}, {}",
-                interface.name, interface.mtu, interface.mode
-            ))?;
-            print_line(&format!(
-                "  hardware address         {}",
-                interface.hardware_address
-            ))?;
-            print_line(&format!(
-                "  addresses                {}",
-                interface.addresses.join(" ")
-            ))?;
-            tables::named(&interface.counters)?;
+            parts.push(format!(
+                "{}: {}, MTU {}, {}\n  {:<24} {}\n  {:<24} {}\n{}",
+                interface.name,
+                tables::interface_state(interface),
+                interface.mtu,
+                interface.mode,
+                "hardware address",
+                interface.hardware_address,
+                "addresses",
+                interface.addresses.join(" "),
+                tables::named(&interface.counters)
+            ));
         }
         if !self.neighbours.is_empty() {
-            print_line("")?;
-            tables::neighbours(&self.neighbours)?;
+            parts.push(tables::neighbours(&self.neighbours));
         }
         if !self.paths.is_empty() {
-            print_line("")?;
-            tables::paths(&self.paths)?;
+            parts.push(tables::paths(&self.paths));
         }
         if self.drops.iter().any(|row| row.count > 0) {
-            print_line("")?;
-            tables::drops(&self.drops)?;
+            parts.push(tables::drops(&self.drops));
         }
-        Ok(())
+        parts.join("\n")
     }
 }

@@ -2,6 +2,8 @@
 
 mod host;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 
@@ -12,7 +14,7 @@ use softib_subnet::view::SubnetView;
 use crate::args::{Show, Shown};
 use crate::client::{Client, block_on, find};
 use crate::failure::{Failure, Outcome};
-use crate::text::{say, some_of};
+use crate::text::some_of;
 
 pub(crate) fn show(name: Option<&str>, args: &Show) -> Outcome {
     let client = Client::new(&find(name)?);
@@ -47,24 +49,32 @@ fn show_host(json: bool, view: &SubnetView, name: &str) -> Outcome {
             "the lab has no host {name:?}; it has {names}"
         )));
     };
-    either(json, &host, || host.print())
+    either(json, &host, || host.text())
 }
 
-fn either(json: bool, rows: &impl Serialize, table: impl FnOnce() -> Outcome) -> Outcome {
-    if json { print_json(rows) } else { table() }
+fn either(json: bool, rows: &impl Serialize, text: impl FnOnce() -> String) -> Outcome {
+    if json {
+        print_json(rows)
+    } else {
+        print(&text())
+    }
 }
 
 pub(crate) fn print_json(rows: &impl Serialize) -> Outcome {
     let mut text = serde_json::to_string_pretty(rows).map_err(anyhow::Error::from)?;
     text.push('\n');
+    print(&text)
+}
+
+pub(crate) fn print(text: &str) -> Outcome {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Prints a table without lines, each row on one line however wide, so that `grep` and `awk` work.
-pub(crate) fn print_table<const N: usize>(
+/// A table without lines, each row on one line however wide, so that `grep` and `awk` work.
+pub(crate) fn table<const N: usize>(
     header: &[&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
-) -> Outcome {
+) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -72,18 +82,7 @@ pub(crate) fn print_table<const N: usize>(
     for row in rows {
         table.add_row(row);
     }
-    let mut out = std::io::stdout().lock();
-    for line in table.lines() {
-        // Cells have a space on both sides.
-        writeln!(
-            out,
-            "{}",
-            line.strip_prefix(' ').unwrap_or(&line).trim_end()
-        )?;
-    }
-    Ok(())
-}
-
-pub(super) fn print_line(line: &str) -> Outcome {
-    Ok(say(line)?)
+    // Cells have a space on both sides.
+    let tidy = |line: String| format!("{}\n", line.strip_prefix(' ').unwrap_or(&line).trim_end());
+    table.lines().map(tidy).collect()
 }

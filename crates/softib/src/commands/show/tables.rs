@@ -5,10 +5,9 @@ use softib_subnet::view::{
     PortCounterRow,
 };
 
-use super::{print_line, print_table};
-use crate::failure::Outcome;
+use super::table;
 
-pub(super) fn fabric(nodes: &[NodeRow]) -> Outcome {
+pub(super) fn fabric(nodes: &[NodeRow]) -> String {
     let header = [
         "node", "kind", "port", "lid", "state", "physical", "speed", "mtu", "peer", "cable", "guid",
     ];
@@ -29,10 +28,10 @@ pub(super) fn fabric(nodes: &[NodeRow]) -> Outcome {
             ]
         })
     });
-    print_table(&header, rows)
+    table(&header, rows)
 }
 
-pub(super) fn interfaces(rows: &[InterfaceRow]) -> Outcome {
+pub(super) fn interfaces(rows: &[InterfaceRow]) -> String {
     let header = [
         "host",
         "interface",
@@ -43,7 +42,7 @@ pub(super) fn interfaces(rows: &[InterfaceRow]) -> Outcome {
         "addresses",
         "state",
     ];
-    print_table(
+    table(
         &header,
         rows.iter().map(|row| {
             [
@@ -71,7 +70,7 @@ pub(super) fn interface_state(row: &InterfaceRow) -> String {
     }
 }
 
-pub(super) fn manager(row: &ManagerRow) -> Outcome {
+pub(super) fn manager(row: &ManagerRow) -> String {
     let node = row
         .node
         .clone()
@@ -93,22 +92,24 @@ pub(super) fn manager(row: &ManagerRow) -> Outcome {
         ("last heavy sweep", format!("{:.3} ms", row.last_sweep_ms)),
         ("SMPs sent", row.smps.to_string()),
     ];
+    let mut text = String::new();
     for (name, value) in lines {
-        print_line(&format!("{name:<17} {value}"))?;
+        text.push_str(&format!("{name:<17} {value}\n"));
     }
     if !row.events.is_empty() {
-        print_line("events")?;
+        text.push_str("events\n");
     }
-    row.events
-        .iter()
-        .try_for_each(|event| print_line(&format!("  {event}")))
+    for event in &row.events {
+        text.push_str(&format!("  {event}\n"));
+    }
+    text
 }
 
-pub(super) fn groups(rows: &[GroupRow]) -> Outcome {
+pub(super) fn groups(rows: &[GroupRow]) -> String {
     let header = [
         "mgid", "ip", "mlid", "pkey", "qkey", "mtu", "rate", "members",
     ];
-    print_table(
+    table(
         &header,
         rows.iter().map(|row| {
             [
@@ -125,7 +126,7 @@ pub(super) fn groups(rows: &[GroupRow]) -> Outcome {
     )
 }
 
-pub(super) fn paths(rows: &[PathRow]) -> Outcome {
+pub(super) fn paths(rows: &[PathRow]) -> String {
     let header = [
         "host",
         "interface",
@@ -138,7 +139,7 @@ pub(super) fn paths(rows: &[PathRow]) -> Outcome {
         "state",
         "hops",
     ];
-    print_table(
+    table(
         &header,
         rows.iter().map(|row| {
             [
@@ -157,7 +158,7 @@ pub(super) fn paths(rows: &[PathRow]) -> Outcome {
     )
 }
 
-pub(super) fn neighbours(rows: &[NeighbourRow]) -> Outcome {
+pub(super) fn neighbours(rows: &[NeighbourRow]) -> String {
     let header = [
         "host",
         "interface",
@@ -166,7 +167,7 @@ pub(super) fn neighbours(rows: &[NeighbourRow]) -> Outcome {
         "age",
         "hardware address",
     ];
-    print_table(
+    table(
         &header,
         rows.iter().map(|row| {
             [
@@ -185,7 +186,7 @@ pub(super) fn neighbours(rows: &[NeighbourRow]) -> Outcome {
 }
 
 /// One line a counter that is not zero: most are.
-pub(super) fn counters(rows: &[PortCounterRow]) -> Outcome {
+pub(super) fn counters(rows: &[PortCounterRow]) -> String {
     let lines = rows.iter().flat_map(|row| {
         row.counters
             .iter()
@@ -198,14 +199,14 @@ pub(super) fn counters(rows: &[PortCounterRow]) -> Outcome {
                 ]
             })
     });
-    print_table(&["port", "counter", "value"], lines)
+    table(&["port", "counter", "value"], lines)
 }
 
-pub(super) fn drops(rows: &[DropRow]) -> Outcome {
+pub(super) fn drops(rows: &[DropRow]) -> String {
     if rows.iter().all(|row| row.count == 0) {
-        return print_line("nothing has been dropped");
+        return "nothing has been dropped\n".to_owned();
     }
-    print_table(
+    table(
         &["place", "count", "reason", "meaning"],
         rows.iter().filter(|row| row.count != 0).map(|row| {
             [
@@ -218,11 +219,12 @@ pub(super) fn drops(rows: &[DropRow]) -> Outcome {
     )
 }
 
-pub(super) fn named(counters: &[Counter]) -> Outcome {
+pub(super) fn named(counters: &[Counter]) -> String {
     counters
         .iter()
         .filter(|counter| counter.value != 0)
-        .try_for_each(|counter| print_line(&format!("  {:<24} {}", counter.name, counter.value)))
+        .map(|counter| format!("  {:<24} {}\n", counter.name, counter.value))
+        .collect()
 }
 
 fn lid(lid: u16) -> String {
