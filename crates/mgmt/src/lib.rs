@@ -12,9 +12,6 @@
 //! reason where it is dropped.
 #![forbid(unsafe_code)]
 
-#[macro_use]
-mod counters;
-
 pub mod agents;
 pub mod mad;
 pub mod rmpp;

@@ -430,22 +430,27 @@ impl Subnet {
                 add(place, reason.name(), reason.meaning(), count);
             }
             for (reason, count) in node.smi_drops.iter() {
-                add(place, "smi", reason.name(), count);
+                add(place, reason.name(), reason.meaning(), count);
             }
             for (reason, count) in node.sma.drops().iter() {
-                add(place, "sma", reason.name(), count);
+                add(place, reason.name(), reason.meaning(), count);
             }
             for (reason, count) in node.pma.drops().iter() {
-                add(place, "pma", reason.name(), count);
+                add(place, reason.name(), reason.meaning(), count);
+            }
+            if let Some(seat) = &node.manager {
+                for (reason, count) in seat.manager.drops().iter() {
+                    add(place, reason.name(), reason.meaning(), count);
+                }
             }
             for client in &node.sa_clients {
                 for (reason, count) in client.drops().iter() {
-                    add(place, "sa-client", reason.name(), count);
+                    add(place, reason.name(), reason.meaning(), count);
                 }
             }
             for interface in &node.interfaces {
                 let place = format!("{place}/{}", interface.ip.name());
-                for (reason, count) in interface.ip.counters().drops() {
+                for (reason, count) in interface.ip.counters().drops.iter() {
                     add(&place, reason.name(), reason.meaning(), count);
                 }
                 if let Some(counters) = node.qp_counters(interface.qp) {

@@ -23,6 +23,7 @@ pub mod lrh;
 pub mod mad;
 pub mod opcode;
 pub mod packet;
+pub mod reasons;
 pub mod time;
 pub mod units;
 

@@ -162,7 +162,7 @@ impl Hca {
         let (pkey_index, cq) = match accepted {
             Ok(accepted) => accepted,
             Err(reason) => {
-                qp.counters.drops.add(reason, packets);
+                qp.counters.drops.add_many(reason, packets);
                 match reason {
                     DropReason::PKeyMismatch => {
                         port.pkey_violation(KeyViolation::of(packet, ud::pkey_of(packet)));

@@ -186,7 +186,7 @@ impl Link {
         if !self.trained {
             way.counters
                 .drops
-                .add(DropReason::LinkDown, frame.wire_packets());
+                .add_many(DropReason::LinkDown, frame.wire_packets());
             return;
         }
         if self.ideal {

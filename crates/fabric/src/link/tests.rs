@@ -107,7 +107,7 @@ fn what_is_under_way_on_a_link_that_goes_down_is_lost() {
     link.send(NOW, End::A, numbered(2));
     link.set_up(true);
     assert!(run(&mut link).is_empty());
-    assert_eq!(link.counters(End::A).drops[DropReason::LinkDown], 2);
+    assert_eq!(link.counters(End::A).drops.count(DropReason::LinkDown), 2);
 }
 
 /// IBA 7.9: a slow link loses nothing, however much is sent, and delivers in order and at its rate.
@@ -225,7 +225,7 @@ fn loss_is_as_told_and_repeats_with_its_seed() {
             .iter()
             .map(|(_, _, frame)| number(frame))
             .collect();
-        let lost = link.counters(End::A).drops[DropReason::LinkLoss];
+        let lost = link.counters(End::A).drops.count(DropReason::LinkLoss);
         assert_eq!(numbers.len() as u64 + lost, 10_000);
         numbers
     };

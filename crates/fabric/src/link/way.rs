@@ -227,7 +227,7 @@ impl Way {
         for frame in lost {
             self.counters
                 .drops
-                .add(DropReason::LinkDown, frame.wire_packets());
+                .add_many(DropReason::LinkDown, frame.wire_packets());
         }
         let counters = std::mem::take(&mut self.counters);
         *self = Self {
@@ -326,7 +326,7 @@ impl Way {
             lane.last_arrival = at;
         }
         if lost {
-            self.counters.drops.add(DropReason::LinkLoss, 1);
+            self.counters.drops.add(DropReason::LinkLoss);
         }
         let frame = if lost {
             None

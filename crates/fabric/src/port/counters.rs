@@ -94,7 +94,7 @@ impl PortCounters {
 
     /// Counts a dropped frame, under its reason and under the standard counter for it.
     pub(crate) fn dropped(&mut self, reason: DropReason, packets: u64) {
-        self.drops.add(reason, packets);
+        self.drops.add_many(reason, packets);
         // PortRcvErrors counts the packets that came with local physical errors too (IBA 16.1.3.5).
         if reason == DropReason::VcrcError {
             add(&mut self.symbol_errors, packets);

@@ -42,17 +42,23 @@ pub(crate) struct Attached {
     changes: Changes,
     not_before: Instant,
     next_look: Option<Instant>,
-    lost: Lost,
+    lost: Losses,
 }
 
-/// Packets lost here, by reason.
-#[derive(Debug, Clone, Copy, Default)]
-struct Lost {
-    down: u64,
-    memory: u64,
-    malformed: u64,
-    gone: u64,
-    bad_header: u64,
+softib_wire::reasons! {
+    /// Why a packet is lost between the subnet and a host's stack.
+    enum Loss, Losses {
+        /// The host's interface is set down.
+        Down = "host-down";
+        /// The host's kernel had no memory for the packet.
+        NoMemory = "host-no-memory";
+        /// The host's kernel found the packet malformed.
+        Malformed = "host-malformed";
+        /// The host's interface was deleted.
+        Gone = "host-gone";
+        /// The host's packet contradicts what its kernel says of it.
+        Header = "host-header";
+    }
 }
 
 impl Attached {
@@ -71,7 +77,7 @@ impl Attached {
             changes: Changes::ALL,
             not_before: Instant::ZERO,
             next_look,
-            lost: Lost::default(),
+            lost: Losses::new(),
         }
     }
 
@@ -241,18 +247,17 @@ impl Attached {
         let Err(refusal) = self.interface.tun.write(packet) else {
             return;
         };
-        let counter = match refusal {
-            Refusal::Down => &mut self.lost.down,
-            Refusal::NoMemory => &mut self.lost.memory,
-            Refusal::Malformed => &mut self.lost.malformed,
-            Refusal::Gone => &mut self.lost.gone,
-        };
-        *counter += 1;
+        self.lost.add(match refusal {
+            Refusal::Down => Loss::Down,
+            Refusal::NoMemory => Loss::NoMemory,
+            Refusal::Malformed => Loss::Malformed,
+            Refusal::Gone => Loss::Gone,
+        });
     }
 
     /// The stack's packet contradicted its header.
     pub(super) const fn count_bad_header(&mut self) {
-        self.lost.bad_header += 1;
+        self.lost.add(Loss::Header);
     }
 
     /// A person deleted the interface.
@@ -270,38 +275,10 @@ impl Attached {
 
     /// What was lost here.
     pub(super) fn drops(&self) -> impl Iterator<Item = DropRow> + '_ {
-        let Lost {
-            down,
-            memory,
-            malformed,
-            gone,
-            bad_header,
-        } = self.lost;
-        [
-            (down, "host_down", "the host's interface is set down"),
-            (
-                memory,
-                "host_memory",
-                "the host's kernel had no memory for the packet",
-            ),
-            (
-                malformed,
-                "host_malformed",
-                "the host's kernel found the packet malformed",
-            ),
-            (gone, "host_gone", "the host's interface was deleted"),
-            (
-                bad_header,
-                "host_header",
-                "the host's packet contradicts what its kernel says of it",
-            ),
-        ]
-        .into_iter()
-        .filter(|(count, _, _)| *count > 0)
-        .map(|(count, reason, meaning)| DropRow {
+        self.lost.iter().map(|(reason, count)| DropRow {
             place: self.place.clone(),
-            reason: reason.to_owned(),
-            meaning: meaning.to_owned(),
+            reason: reason.name().to_owned(),
+            meaning: reason.meaning().to_owned(),
             count,
         })
     }

@@ -283,7 +283,7 @@ fn lost_packets_are_counted() {
     let drops = lab.worker.drops().unwrap();
     let row = drops
         .iter()
-        .find(|row| row.place == "h1/ib0" && row.reason == "host_down");
+        .find(|row| row.place == "h1/ib0" && row.reason == "host-down");
     assert!(row.is_some_and(|row| row.count >= 1), "{drops:?}");
     assert!(lab.run(0, "ip link del ib0"));
     assert!(lab.told("0 up false"));

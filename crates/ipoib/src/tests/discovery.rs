@@ -376,7 +376,7 @@ fn what_routers_say_is_noted_and_passed_on() {
         let packet = raw(&bench, &forged, router.qpn);
         bench.receive(0, packet);
         assert_eq!(
-            bench.nodes[0].interface.counters().dropped(reason),
+            bench.nodes[0].interface.counters().drops.count(reason),
             1,
             "{reason:?}"
         );
@@ -421,7 +421,7 @@ fn malformed_discovery_is_refused_by_reason() {
         let packet = raw(&bench, &bytes, from.qpn);
         bench.receive(0, packet);
         assert_eq!(
-            bench.nodes[0].interface.counters().dropped(reason),
+            bench.nodes[0].interface.counters().drops.count(reason),
             1,
             "{reason:?}"
         );

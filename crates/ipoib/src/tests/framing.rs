@@ -197,10 +197,10 @@ fn refuses_what_is_not_ip() {
         (with(0x0806, &ipv4), DropReason::BadArp),
     ];
     for (bytes, reason) in cases {
-        let before = bench.nodes[0].interface.counters().dropped(reason);
+        let before = bench.nodes[0].interface.counters().drops.count(reason);
         let received = raw(&bench, &bytes, None);
         bench.receive(0, received);
-        let after = bench.nodes[0].interface.counters().dropped(reason);
+        let after = bench.nodes[0].interface.counters().drops.count(reason);
         assert_eq!(after, before + 1, "{reason:?}");
     }
     assert!(bench.nodes[0].delivered.is_empty());
@@ -210,10 +210,10 @@ fn refuses_what_is_not_ip() {
         (vec![0x60; 39], DropReason::IpHeaderCut),
         (vec![0x50; 40], DropReason::NotIp),
     ] {
-        let before = bench.nodes[0].interface.counters().dropped(reason);
+        let before = bench.nodes[0].interface.counters().drops.count(reason);
         bench.send(0, &packet);
         assert_eq!(
-            bench.nodes[0].interface.counters().dropped(reason),
+            bench.nodes[0].interface.counters().drops.count(reason),
             before + 1
         );
     }
@@ -231,7 +231,8 @@ fn own_multicast_is_suppressed() {
         bench.nodes[0]
             .interface
             .counters()
-            .dropped(DropReason::OwnMulticast),
+            .drops
+            .count(DropReason::OwnMulticast),
         1
     );
     assert_eq!(bench.nodes[0].interface.counters().rx_dropped, 0);
@@ -338,8 +339,8 @@ fn nothing_is_sent_to_oneself_or_to_nobody() {
     bench.send(0, &udp(ip("10.0.0.1"), ip("0.0.0.0"), b"x"));
     assert!(bench.log.is_empty());
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::OwnDestination), 1);
-    assert_eq!(counters.dropped(DropReason::NoSuchDestination), 1);
+    assert_eq!(counters.drops.count(DropReason::OwnDestination), 1);
+    assert_eq!(counters.drops.count(DropReason::NoSuchDestination), 1);
     assert_eq!(counters.tx_dropped, 2);
 }
 
@@ -354,6 +355,6 @@ fn down_means_down() {
     bench.ping(1, 0, false);
     bench.run(secs(1));
     let counters = bench.nodes[1].interface.counters();
-    assert_eq!(counters.dropped(DropReason::NoCarrier), 1);
-    assert_eq!(counters.dropped(DropReason::InterfaceDown), 1);
+    assert_eq!(counters.drops.count(DropReason::NoCarrier), 1);
+    assert_eq!(counters.drops.count(DropReason::InterfaceDown), 1);
 }

@@ -131,7 +131,8 @@ fn send_only_queue_holds_64() {
     let dropped = bench.nodes[0]
         .interface
         .counters()
-        .dropped(DropReason::GroupQueueFull);
+        .drops
+        .count(DropReason::GroupQueueFull);
     assert_eq!(dropped, 6);
     bench.run(secs(1));
     assert_eq!(bench.take_log(0x0800).len(), 64);
@@ -147,7 +148,7 @@ fn send_only_is_tried_twice() {
     bench.run(secs(20));
     assert_eq!(bench.nodes[0].joins_of(mgid).len(), 2);
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::GroupJoinFailed), 1);
+    assert_eq!(counters.drops.count(DropReason::GroupJoinFailed), 1);
     assert!(
         bench.nodes[0]
             .interface

@@ -24,7 +24,7 @@ fn largest_packet_fits_and_one_more_does_not() {
         bench.run(secs(1));
         assert_eq!(bench.nodes[1].delivered.len(), 1);
         let counters = bench.nodes[0].interface.counters();
-        assert_eq!(counters.dropped(DropReason::TooLong), 1);
+        assert_eq!(counters.drops.count(DropReason::TooLong), 1);
         assert_eq!((counters.tx_dropped, counters.tx_errors), (1, 1));
 
         // The local stack is told, by a message from the peer with the group's MTU.
@@ -137,8 +137,8 @@ fn segments_have_to_fit() {
     bench.send_offloaded(0, &packet, tcp_offload(1000, 20_000));
     assert!(bench.log.is_empty());
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::TooLong), 1);
-    assert_eq!(counters.dropped(DropReason::BadSegmentation), 2);
+    assert_eq!(counters.drops.count(DropReason::TooLong), 1);
+    assert_eq!(counters.drops.count(DropReason::BadSegmentation), 2);
 }
 
 /// RFC 1122 §3.2.2: no errors about multicast.

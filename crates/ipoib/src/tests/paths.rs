@@ -47,7 +47,7 @@ fn no_path() {
     bench.ping(0, 1, false);
     bench.run(secs(1));
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::NoPath), 1);
+    assert_eq!(counters.drops.count(DropReason::NoPath), 1);
     let view = bench.nodes[0].interface.paths().next().unwrap();
     assert_eq!((view.dgid, view.state), (peer, PathState::Failed));
     bench.sa.unreachable.clear();
@@ -68,7 +68,7 @@ fn three_wait_for_a_path() {
         bench.ping(0, 1, false);
     }
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::NeighbourQueueFull), 2);
+    assert_eq!(counters.drops.count(DropReason::NeighbourQueueFull), 2);
     bench.run(secs(3));
     assert_eq!(bench.nodes[1].delivered.len(), 3);
 }
@@ -124,7 +124,7 @@ fn flush_while_a_query_is_under_way() {
     bench.run(millis(1500));
     bench.port_event(0, PortEvent::Down);
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::Flushed), 1);
+    assert_eq!(counters.drops.count(DropReason::Flushed), 1);
     bench.run(secs(3));
     assert_eq!(bench.nodes[0].interface.paths().count(), 0);
     let packet = udp(ip("10.0.0.1"), ip("10.0.0.2"), b"x");
@@ -133,7 +133,8 @@ fn flush_while_a_query_is_under_way() {
         bench.nodes[0]
             .interface
             .counters()
-            .dropped(DropReason::NoCarrier),
+            .drops
+            .count(DropReason::NoCarrier),
         1
     );
 }

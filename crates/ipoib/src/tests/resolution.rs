@@ -48,7 +48,7 @@ fn three_datagrams_wait() {
         bench.ping(0, 1, false);
     }
     let counters = bench.nodes[0].interface.counters();
-    assert_eq!(counters.dropped(DropReason::NeighbourQueueFull), 2);
+    assert_eq!(counters.drops.count(DropReason::NeighbourQueueFull), 2);
     bench.run(secs(1));
     assert_eq!(bench.nodes[1].delivered.len(), 3);
 }
@@ -270,7 +270,8 @@ fn announcements_make_no_entries() {
         bench.nodes[0]
             .interface
             .counters()
-            .dropped(DropReason::UnsolicitedArp),
+            .drops
+            .count(DropReason::UnsolicitedArp),
         1
     );
 }
@@ -354,11 +355,11 @@ fn impossible_senders_are_refused() {
             DropReason::ReverseArp,
         ),
     ] {
-        let before = bench.nodes[0].interface.counters().dropped(reason);
+        let before = bench.nodes[0].interface.counters().drops.count(reason);
         let received = arp(&bench, &message);
         bench.receive(0, received);
         assert_eq!(
-            bench.nodes[0].interface.counters().dropped(reason),
+            bench.nodes[0].interface.counters().drops.count(reason),
             before + 1,
             "{message:?}"
         );

@@ -20,13 +20,13 @@ use softib_wire::mad::status::MadStatus;
 use crate::agents::ManagedNode;
 use crate::mad::Mad;
 
-drop_reasons! {
+softib_wire::reasons! {
     /// Why the agent drops a MAD.
     pub enum PmaDrop, PmaDrops {
         /// The class is not performance management.
-        WrongClass = "not of the performance management class",
+        WrongClass = "pma-wrong-class";
         /// Answers are for managers.
-        NotARequest = "not a request",
+        NotARequest = "pma-not-a-request";
     }
 }
 

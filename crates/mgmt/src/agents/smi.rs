@@ -36,19 +36,19 @@ pub enum Decision {
     Discard(SmiDrop),
 }
 
-drop_reasons! {
+softib_wire::reasons! {
     /// Why the subnet management interface drops an SMP.
     pub enum SmiDrop, SmiDrops {
         /// The hop count is above 63.
-        HopCount = "hop count above 63",
+        HopCount = "smi-hop-count";
         /// The hop pointer cannot be here: too large, or not advanced by the sender.
-        HopPointer = "hop pointer does not fit the hop count",
+        HopPointer = "smi-hop-pointer";
         /// It would have to be passed on, and this is no switch.
-        NotASwitch = "only a switch passes SMPs on",
+        NotASwitch = "smi-not-a-switch";
         /// The port to leave by is not there.
-        NoSuchPort = "path names a port that is not there",
+        NoSuchPort = "smi-no-such-port";
         /// It came back by another port than the one that it left by.
-        WrongPort = "returned by a port that is not the path's",
+        WrongPort = "smi-wrong-port";
     }
 }
 

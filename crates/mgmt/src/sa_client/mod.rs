@@ -28,23 +28,23 @@ use crate::rmpp::{Limits, Receiver, RmppError, SA_CLASS_HEADER_LEN};
 
 pub use request::{Records, RequestId, SaError, SaReply, SaRequest, UserId};
 
-drop_reasons! {
+softib_wire::reasons! {
     /// Why the client drops a MAD, or a notice.
     pub enum SaClientDrop, SaClientDrops {
         /// The class is not subnet administration, or not the version that is spoken here.
-        WrongClass = "not of the subnet administration class",
+        WrongClass = "sa-client-wrong-class";
         /// It asks something of an administrator.
-        NotForClients = "a request, for an administrator",
+        NotForClients = "sa-client-not-for-clients";
         /// It does not come from the subnet manager's port.
-        NotFromManager = "not from the subnet manager",
+        NotFromManager = "sa-client-not-from-manager";
         /// It answers no request under way.
-        UnknownTransaction = "answers no request under way",
+        UnknownTransaction = "sa-client-unknown-transaction";
         /// The administrator is busy: it will be asked again.
-        Busy = "administrator is busy",
+        Busy = "sa-client-busy";
         /// Its fields hold what cannot be.
-        Malformed = "malformed",
+        Malformed = "sa-client-malformed";
         /// Nobody fetches the notices.
-        TooManyNotices = "too many notices wait",
+        TooManyNotices = "sa-client-too-many-notices";
     }
 }
 

@@ -55,23 +55,23 @@ pub enum SmaEvent {
     },
 }
 
-drop_reasons! {
+softib_wire::reasons! {
     /// Why the agent drops an SMP, or a notice of its own.
     pub enum SmaDrop, SmaDrops {
         /// The class is not subnet management.
-        WrongClass = "not of the subnet management class",
+        WrongClass = "sma-wrong-class";
         /// Answers and traps are for managers.
-        NotARequest = "not a request",
+        NotARequest = "sma-not-a-request";
         /// The M_Key is wrong.
-        MKeyViolation = "wrong M_Key",
+        MKeyViolation = "sma-m-key-violation";
         /// It represses a trap that was not sent, or not lately.
-        UnknownRepress = "represses no trap under way",
+        UnknownRepress = "sma-unknown-repress";
         /// The port has no manager, or is not active: nobody would hear the trap.
-        NobodyToTell = "trap without a manager to tell",
+        NobodyToTell = "sma-nobody-to-tell";
         /// A newer notice of the same kind took its place before it was sent.
-        Superseded = "trap overtaken by a newer one",
+        Superseded = "sma-superseded";
         /// The manager never said that it heard.
-        NeverRepressed = "trap given up, never repressed",
+        NeverRepressed = "sma-never-repressed";
     }
 }
 
