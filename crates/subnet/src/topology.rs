@@ -13,10 +13,18 @@ use crate::spec::{
     SubnetSpec,
 };
 
-/// GUID of the first host; the next ones are 16 apart, so that each adapter has room for its ports.
-const FIRST_HOST_GUID: u64 = 0x0002_c901_0000_0000;
-/// GUID of the first switch.
-const FIRST_SWITCH_GUID: u64 = 0x0002_c900_0000_0000;
+/// GUID of the host with this index, if it is given none; the next one is 16 on, so that each adapter
+/// has room for the GUIDs of its ports.
+#[must_use]
+pub const fn host_guid(index: usize) -> Guid {
+    Guid::new(0x0002_c901_0000_0000 + 16 * index as u64)
+}
+
+/// GUID of the switch with this index, if it is given none.
+#[must_use]
+pub const fn switch_guid(index: usize) -> Guid {
+    Guid::new(0x0002_c900_0000_0001 + index as u64)
+}
 
 /// A fat tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,7 +226,7 @@ struct Builder {
     nodes: Vec<NodeSpec>,
     next_port: Vec<u8>,
     links: Vec<LinkSpec>,
-    switches: u64,
+    switches: usize,
 }
 
 impl Builder {
@@ -226,7 +234,7 @@ impl Builder {
         let index = self.nodes.len();
         self.add(NodeSpec {
             name: format!("h{}", index + 1),
-            guid: Guid::new(FIRST_HOST_GUID + 16 * index as u64),
+            guid: host_guid(index),
             kind: NodeKind::Host {
                 ports: 1,
                 interfaces: vec![InterfaceSpec {
@@ -240,10 +248,11 @@ impl Builder {
     }
 
     fn switch(&mut self, name: &str, ports: usize) -> usize {
+        let index = self.switches;
         self.switches += 1;
         self.add(NodeSpec {
             name: name.to_owned(),
-            guid: Guid::new(FIRST_SWITCH_GUID + self.switches),
+            guid: switch_guid(index),
             kind: NodeKind::Switch {
                 ports: u8::try_from(ports).expect("checked before"),
             },
