@@ -109,7 +109,10 @@ mod tests {
         };
         assert!(same(LinkMask::empty(), link(9, 9, 9)));
         assert!(same(LinkMask::FROM_LID | LinkMask::TO_LID, link(1, 9, 3)));
-        assert!(!same(LinkMask::FROM_LID | LinkMask::FROM_PORT, link(1, 9, 3)));
+        assert!(!same(
+            LinkMask::FROM_LID | LinkMask::FROM_PORT,
+            link(1, 9, 3)
+        ));
         // Reserved components.
         assert!(matches::<LinkRecord>(1 << 60, &[0xFF; 6], &record));
     }

@@ -270,7 +270,10 @@ impl Groups {
         let Some(group) = self.by_mgid.get(&mgid) else {
             return;
         };
-        let kept = group.members.values().any(|member| member.join_state.sustains());
+        let kept = group
+            .members
+            .values()
+            .any(|member| member.join_state.sustains());
         if group.well_known || kept {
             return;
         }

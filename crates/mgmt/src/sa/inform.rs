@@ -74,7 +74,11 @@ impl Subscriptions {
                 let number = self.free_number().ok_or(MadStatus::SA_NO_RESOURCES)?;
                 let to = Endpoint {
                     // IBA 13.4.8.3: QPN 0 means the one that reports go to by default.
-                    qpn: if info.qpn.bits() == 0 { Qpn::GSI } else { info.qpn },
+                    qpn: if info.qpn.bits() == 0 {
+                        Qpn::GSI
+                    } else {
+                        info.qpn
+                    },
                     sl: Sl::default(),
                     ..asked.from
                 };
@@ -117,8 +121,7 @@ impl Subscriptions {
             SmEvent::PortOutOfService(gid) => Details::GidOutOfService(GidDetails { gid: *gid }),
             _ => return,
         };
-        let issuer_gid =
-            Gid::from_prefix_guid(view.config.subnet_prefix, view.config.port_guid);
+        let issuer_gid = Gid::from_prefix_guid(view.config.subnet_prefix, view.config.port_guid);
         let lid = manager_lid(view);
         let notice = Notice::new(&details, ProducerType::CLASS_MANAGER, lid);
         let subject = match details {
@@ -185,8 +188,7 @@ fn wants(info: &InformInfo, notice: &Notice, subject: Gid, issuer: Lid) -> bool 
     };
     let kind = info.notice_type == InformInfo::ALL
         || info.notice_type == u16::from(notice.notice_type.bits());
-    let trap = info.trap_number == InformInfo::ALL
-        || info.trap_number == notice.trap_number.bits();
+    let trap = info.trap_number == InformInfo::ALL || info.trap_number == notice.trap_number.bits();
     let producer = info.producer_type == InformInfo::ALL_PRODUCERS
         || info.producer_type == notice.producer_type.bits();
     info.generic && about && kind && trap && producer

@@ -65,8 +65,13 @@ pub(super) fn leave(
     }
     member_port(view, asked, &wanted)?;
     let guid = wanted.port_gid.guid();
-    let group = groups.get(wanted.mgid).ok_or(MadStatus::SA_REQUEST_INVALID)?;
-    let member = group.members.get(&guid).ok_or(MadStatus::SA_REQUEST_INVALID)?;
+    let group = groups
+        .get(wanted.mgid)
+        .ok_or(MadStatus::SA_REQUEST_INVALID)?;
+    let member = group
+        .members
+        .get(&guid)
+        .ok_or(MadStatus::SA_REQUEST_INVALID)?;
     // IBA 15.2.5.17.5: only what was joined can be left.
     if wanted.join_state.is_empty() || !member.join_state.contains(wanted.join_state) {
         return Err(MadStatus::SA_REQUEST_INVALID);
@@ -103,17 +108,9 @@ pub(super) fn query(view: View<'_>, groups: &Groups, asked: Request<'_>) -> Answ
     Ok(Reply::Records(found))
 }
 
-fn push(
-    found: &mut Records,
-    record: McMemberRecord,
-    wanted: &McMemberRecord,
-    mask: McMemberMask,
-) {
-    let same = components::matches::<McMemberRecord>(
-        mask.bits(),
-        &wanted.to_bytes(),
-        &record.to_bytes(),
-    );
+fn push(found: &mut Records, record: McMemberRecord, wanted: &McMemberRecord, mask: McMemberMask) {
+    let same =
+        components::matches::<McMemberRecord>(mask.bits(), &wanted.to_bytes(), &record.to_bytes());
     if same {
         found.push_unasked(&record);
     }
@@ -155,10 +152,7 @@ fn check_parameters(
             wanted.pkey.partition() == is.pkey.partition(),
         ),
         (McMemberMask::SL, wanted.sl == is.sl),
-        (
-            McMemberMask::FLOW_LABEL,
-            wanted.flow_label == is.flow_label,
-        ),
+        (McMemberMask::FLOW_LABEL, wanted.flow_label == is.flow_label),
         (McMemberMask::HOP_LIMIT, wanted.hop_limit == is.hop_limit),
         (McMemberMask::SCOPE, wanted.scope == is.scope),
     ];
@@ -177,13 +171,9 @@ fn selectors_fit(group: &Group, wanted: &McMemberRecord, mask: McMemberMask) -> 
             .mtu
             .is_none_or(|mtu| fits(wanted.mtu_selector, group.mtu, mtu));
     let rate = !asked(McMemberMask::RATE_SELECTOR, McMemberMask::RATE)
-        || wanted.rate.is_none_or(|rate| {
-            fits(
-                wanted.rate_selector,
-                group.rate.gbps_x10(),
-                rate.gbps_x10(),
-            )
-        });
+        || wanted
+            .rate
+            .is_none_or(|rate| fits(wanted.rate_selector, group.rate.gbps_x10(), rate.gbps_x10()));
     let life = !asked(McMemberMask::LIFE_TIME_SELECTOR, McMemberMask::LIFE_TIME)
         || fits(
             wanted.life_time_selector,

@@ -13,7 +13,6 @@ mod path;
 mod records;
 mod service;
 
-
 use softib_wire::addr::{Gid, Guid, Lid};
 use softib_wire::mad::attribute::{self, Attribute};
 use softib_wire::mad::class_port_info::{ClassPortInfo, SaCapabilities, SaCapabilities2};

@@ -74,11 +74,7 @@ fn ports(
         None => None,
     };
     let by_lid = match lid {
-        Some(lid) => Some(
-            view.database
-                .by_lid(lid)
-                .ok_or(MadStatus::SA_NO_RECORDS)?,
-        ),
+        Some(lid) => Some(view.database.by_lid(lid).ok_or(MadStatus::SA_NO_RECORDS)?),
         None => None,
     };
     Ok(match (by_gid, by_lid) {
@@ -109,7 +105,13 @@ fn paths(
     let Some(pkey) = shared_pkey(from, to, asked_key) else {
         return;
     };
-    let lids = |port: PortId| if port.port == 0 { 1 } else { 1 << view.config.lmc };
+    let lids = |port: PortId| {
+        if port.port == 0 {
+            1
+        } else {
+            1 << view.config.lmc
+        }
+    };
     let ways = lids(source).min(lids(destination)).min(count);
     for way in (0u16..).take(ways) {
         let slid = if mask.contains(PathMask::SLID) {
@@ -186,7 +188,13 @@ fn least(view: View<'_>, source: PortId, dlid: Lid) -> Option<(Mtu, Rate)> {
     let mut least: Option<(Mtu, Rate)> = None;
     let arrives = trace::follow(view.database, source, dlid, |egress, _| {
         if let Some((mtu, rate)) = of(egress) {
-            let slower = |other: Rate| if other.gbps_x10() < rate.gbps_x10() { other } else { rate };
+            let slower = |other: Rate| {
+                if other.gbps_x10() < rate.gbps_x10() {
+                    other
+                } else {
+                    rate
+                }
+            };
             least = Some(least.map_or((mtu, rate), |(least_mtu, least_rate)| {
                 (least_mtu.min(mtu), slower(least_rate))
             }));
@@ -298,10 +306,6 @@ fn group_fits(group: &Group, wanted: &PathRecord, mask: PathMask) -> bool {
                 .is_none_or(|mtu| fits(wanted.mtu_selector, group.mtu, mtu)))
         && (!named(PathMask::RATE_SELECTOR | PathMask::RATE)
             || wanted.rate.is_none_or(|rate| {
-                fits(
-                    wanted.rate_selector,
-                    group.rate.gbps_x10(),
-                    rate.gbps_x10(),
-                )
+                fits(wanted.rate_selector, group.rate.gbps_x10(), rate.gbps_x10())
             }))
 }

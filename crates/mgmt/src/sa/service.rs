@@ -91,7 +91,10 @@ impl Services {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.services.values().filter_map(|service| service.until).min()
+        self.services
+            .values()
+            .filter_map(|service| service.until)
+            .min()
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -119,7 +122,10 @@ fn read(view: View<'_>, asked: Request<'_>) -> Result<(Key, ServiceRecord), MadS
         .and_then(|port| port.pkeys.as_deref())
         .unwrap_or(&[]);
     // A service is offered in a partition that its port is in.
-    if !keys.iter().any(|key| key.partition() == record.service_pkey.partition()) {
+    if !keys
+        .iter()
+        .any(|key| key.partition() == record.service_pkey.partition())
+    {
         return Err(MadStatus::SA_REQUEST_INVALID);
     }
     Ok((

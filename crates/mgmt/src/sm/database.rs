@@ -172,7 +172,9 @@ impl Database {
             return Lid::NONE;
         };
         let port = if node.switch.is_some() { 0 } else { id.port };
-        node.ports.get(usize::from(port)).map_or(Lid::NONE, |port| port.lid)
+        node.ports
+            .get(usize::from(port))
+            .map_or(Lid::NONE, |port| port.lid)
     }
 
     /// Whether both ends are there and trained.

@@ -113,8 +113,11 @@ impl SubnetManager {
                 }
                 self.tell_link(SmEvent::LinkFound, from, local);
                 self.change.any = true;
-                let both_switches =
-                    is_switch && self.database.node(from.node).is_some_and(|node| node.is_switch());
+                let both_switches = is_switch
+                    && self
+                        .database
+                        .node(from.node)
+                        .is_some_and(|node| node.is_switch());
                 self.change.fabric_grew |= both_switches;
             }
         } else {
@@ -309,7 +312,11 @@ impl SubnetManager {
     fn port_fell_back(&mut self, now: Instant, id: PortId) {
         let is_up = self.database.port(id).is_some_and(|port| port.is_up());
         // A port that stays in Init whatever it is told must not keep the manager busy.
-        let delay = if is_up { AGAIN * (1 << self.pending.failures.min(6)) } else { Duration::ZERO };
+        let delay = if is_up {
+            AGAIN * (1 << self.pending.failures.min(6))
+        } else {
+            Duration::ZERO
+        };
         let now = now + delay;
         if is_up {
             self.note_error();
@@ -320,7 +327,11 @@ impl SubnetManager {
         }
         let near = self.database.port(id).and_then(|port| port.peer);
         for end in [Some(id), near].into_iter().flatten() {
-            if self.database.node(end.node).is_some_and(|node| node.is_switch()) {
+            if self
+                .database
+                .node(end.node)
+                .is_some_and(|node| node.is_switch())
+            {
                 self.pending.switches.insert(end.node);
                 self.pending.partial_at(now);
             }

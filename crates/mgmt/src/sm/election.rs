@@ -103,7 +103,11 @@ impl SubnetManager {
     pub(super) fn on_sm_info_set(&mut self, now: Instant, port: PortId, control: u32) {
         if control == control::HANDOVER
             && self.state == SmState::Master
-            && let Some(other) = self.others.values().find(|other| other.port == port).copied()
+            && let Some(other) = self
+                .others
+                .values()
+                .find(|other| other.port == port)
+                .copied()
         {
             self.stand_by(now, other, Transition::Yield);
         }
@@ -183,7 +187,11 @@ impl SubnetManager {
         let nodes: Vec<_> = self.database.nodes().map(|(id, _)| id).collect();
         for id in nodes {
             if let Some(node) = self.database.node_mut(id) {
-                let pkeys: Vec<_> = node.ports.iter_mut().map(|port| port.pkeys.take()).collect();
+                let pkeys: Vec<_> = node
+                    .ports
+                    .iter_mut()
+                    .map(|port| port.pkeys.take())
+                    .collect();
                 node.forget_tables();
                 // P_Key tables of end ports were read just now.
                 for (port, pkeys) in node.ports.iter_mut().zip(pkeys) {

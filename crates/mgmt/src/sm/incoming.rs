@@ -207,12 +207,10 @@ impl SubnetManager {
             issuer: notice.issuer_lid,
         });
         match notice.details() {
-            Ok(Details::LinkStateChange(details)) => {
-                match self.database.by_lid(details.lid) {
-                    Some(port) if port.port == 0 => self.switch_changed(now, port.node),
-                    _ => self.pending.heavy_at(now),
-                }
-            }
+            Ok(Details::LinkStateChange(details)) => match self.database.by_lid(details.lid) {
+                Some(port) if port.port == 0 => self.switch_changed(now, port.node),
+                _ => self.pending.heavy_at(now),
+            },
             Ok(Details::LocalChanges(details)) => match self.database.by_lid(details.lid) {
                 Some(port) => {
                     self.pending.ports.insert(port);
@@ -320,11 +318,7 @@ impl SubnetManager {
     /// The batch of trees that was written lets its answers go.
     pub(super) fn release_batch(&mut self) {
         let batch = self.multicast.batch;
-        while let Some(held) = self
-            .multicast
-            .held
-            .pop_front_if(|held| held.batch <= batch)
-        {
+        while let Some(held) = self.multicast.held.pop_front_if(|held| held.batch <= batch) {
             self.outgoing.push_back(held.answer);
         }
     }

@@ -37,7 +37,9 @@ pub(super) fn wanted(database: &Database, config: &SmConfig, id: PortId) -> Opti
         info.neighbor_mtu = info.mtu_cap;
         return Some(info);
     }
-    let peer = port.peer.and_then(|peer| Some((peer, database.port(peer)?)));
+    let peer = port
+        .peer
+        .and_then(|peer| Some((peer, database.port(peer)?)));
     let Some((peer_id, peer_info)) = peer.and_then(|(id, peer)| Some((id, peer.info.as_ref()?)))
     else {
         return Some(info);

@@ -35,7 +35,6 @@ pub mod view;
 #[cfg(test)]
 pub(crate) mod tests;
 
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use softib_wire::addr::{Gid, Guid, Lid};

@@ -52,7 +52,8 @@ impl PortMask {
             .into_iter()
             .zip(self.0)
             .flat_map(|(first, word)| {
-                let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+                let rest =
+                    std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
                 rest.take_while(|&word| word != 0)
                     .map(move |word| first + u8::try_from(word.trailing_zeros()).unwrap_or(0))
             })

@@ -68,7 +68,11 @@ impl SubnetManager {
             let Ok(switch) = u32::try_from(switch) else {
                 continue;
             };
-            let lids = if id.port == 0 { 1 } else { 1 << self.config.lmc };
+            let lids = if id.port == 0 {
+                1
+            } else {
+                1 << self.config.lmc
+            };
             for lid in port.lid.bits()..port.lid.bits().saturating_add(lids) {
                 if port.lid != Lid::NONE {
                     destinations.push(Destination {
@@ -107,7 +111,9 @@ impl SubnetManager {
                 }
             }
             let blocks = table.len().div_ceil(LINEAR_BLOCK);
-            switch.lft_dirty.retain(|&block| usize::from(block) < blocks);
+            switch
+                .lft_dirty
+                .retain(|&block| usize::from(block) < blocks);
             switch.lft = table;
         }
     }
@@ -254,8 +260,8 @@ impl SubnetManager {
         let top = self.database.top_lid();
         for (id, _, switch) in self.database.switches() {
             let info = &switch.info;
-            let differs = info.linear_fdb_top.bits() != top
-                || info.life_time != self.config.packet_life_time;
+            let differs =
+                info.linear_fdb_top.bits() != top || info.life_time != self.config.packet_life_time;
             if differs || info.port_state_change {
                 self.smps.push(Job::SetSwitchInfo(id));
             }
@@ -287,12 +293,19 @@ impl SubnetManager {
                 })
             };
             if !shrink || takes_away() {
-                self.smps.push(Job::SetMulticast(id, block, position, shrink));
+                self.smps
+                    .push(Job::SetMulticast(id, block, position, shrink));
             }
         }
     }
 
-    fn multicast_block(&self, id: NodeId, block: u16, position: u8, shrink: bool) -> MulticastBlock {
+    fn multicast_block(
+        &self,
+        id: NodeId,
+        block: u16,
+        position: u8,
+        shrink: bool,
+    ) -> MulticastBlock {
         let switch = self
             .database
             .node(id)
@@ -372,9 +385,15 @@ impl SubnetManager {
             let Some(leaf) = port.peer.filter(|_| enforce && id.port > 0) else {
                 continue;
             };
-            let is_switch = self.database.node(leaf.node).is_some_and(|node| node.is_switch());
+            let is_switch = self
+                .database
+                .node(leaf.node)
+                .is_some_and(|node| node.is_switch());
             if is_switch && self.pkey_capacity(leaf) > 0 {
-                let known = self.database.port(leaf).and_then(|port| port.pkeys.as_deref());
+                let known = self
+                    .database
+                    .port(leaf)
+                    .and_then(|port| port.pkeys.as_deref());
                 for block in partitions::changed_blocks(known, &self.wanted_pkeys(leaf)) {
                     jobs.push(Job::SetPKeys(leaf, block));
                 }
@@ -449,9 +468,9 @@ impl SubnetManager {
         if clears {
             port.reregister = false;
         }
-        let guid = port.guid.filter(|_| {
-            id.port > 0 && info.port_state == PortState::Active && !port.in_service
-        });
+        let guid = port
+            .guid
+            .filter(|_| id.port > 0 && info.port_state == PortState::Active && !port.in_service);
         port.in_service |= guid.is_some();
         self.on_port_info(now, id, info);
         if let Some(guid) = guid {
@@ -551,7 +570,10 @@ impl SubnetManager {
 
     /// In table modifiers the port counts only of switches.
     fn table_port(&self, id: PortId) -> u8 {
-        let is_switch = self.database.node(id.node).is_some_and(|node| node.is_switch());
+        let is_switch = self
+            .database
+            .node(id.node)
+            .is_some_and(|node| node.is_switch());
         if is_switch { id.port } else { 0 }
     }
 
@@ -565,13 +587,13 @@ impl SubnetManager {
     pub(super) fn path_of(&self, job: Job) -> Option<HopPath> {
         match job {
             Job::Probe(from) => self.probe_path(from),
-            Job::SetSlToVl(node, _, output) => {
-                self.database.path_to(PortId { node, port: output }).copied()
-            }
+            Job::SetSlToVl(node, _, output) => self
+                .database
+                .path_to(PortId { node, port: output })
+                .copied(),
             _ => {
-                let id = job_port(job).or_else(|| {
-                    job_node(job).map(|node| PortId { node, port: 0 })
-                })?;
+                let id =
+                    job_port(job).or_else(|| job_node(job).map(|node| PortId { node, port: 0 }))?;
                 self.database.path_to(id).copied()
             }
         }

@@ -197,7 +197,10 @@ impl Smps {
 
     /// When a request runs out of time.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.outstanding.values().filter_map(|entry| entry.due).min()
+        self.outstanding
+            .values()
+            .filter_map(|entry| entry.due)
+            .min()
     }
 
     /// Sends again what was not answered, and gives back what was asked often enough.

@@ -162,7 +162,8 @@ impl SubnetManager {
     fn look_again(&mut self, now: Instant) {
         self.pending.failures = self.pending.failures.saturating_add(1);
         let wait = Duration::from_millis(500) * (1 << self.pending.failures.min(4));
-        self.pending.heavy_at(now + wait.min(self.config.sweep_interval));
+        self.pending
+            .heavy_at(now + wait.min(self.config.sweep_interval));
     }
 
     /// Begins what is wanted, if anything.
@@ -194,8 +195,7 @@ impl SubnetManager {
             SweepKind::Partial => statistics.partial_sweeps += 1,
             SweepKind::Heavy => statistics.heavy_sweeps += 1,
         }
-        let number =
-            statistics.light_sweeps + statistics.partial_sweeps + statistics.heavy_sweeps;
+        let number = statistics.light_sweeps + statistics.partial_sweeps + statistics.heavy_sweeps;
         self.smps.abort();
         self.sweep = Some(Sweep {
             kind,

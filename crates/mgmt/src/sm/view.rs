@@ -181,7 +181,11 @@ impl SubnetManager {
                 .map(|(id, node)| self.node_view(id, node))
                 .collect(),
             links: self.link_views(),
-            groups: self.sa.groups().map(|(_, group)| group_view(group)).collect(),
+            groups: self
+                .sa
+                .groups()
+                .map(|(_, group)| group_view(group))
+                .collect(),
         }
     }
 

@@ -38,9 +38,15 @@ fn two_hosts_and_a_cable() {
     fabric.connect(a, b);
     let lab = Lab::up(fabric, a);
     for host in [a, b] {
-        assert_eq!(lab.fabric.nodes[host].ports[1].port_state, PortState::Active);
+        assert_eq!(
+            lab.fabric.nodes[host].ports[1].port_state,
+            PortState::Active
+        );
         assert_ne!(lab.fabric.lid(host), Lid::NONE);
-        assert_eq!(lab.fabric.nodes[host].ports[1].master_sm_lid, lab.fabric.lid(a));
+        assert_eq!(
+            lab.fabric.nodes[host].ports[1].master_sm_lid,
+            lab.fabric.lid(a)
+        );
     }
 }
 
@@ -50,7 +56,10 @@ fn a_manager_on_a_switch() {
     let switch = 6;
     let lab = Lab::up(fabric, switch);
     lab.assert_connected();
-    assert_eq!(lab.fabric.nodes[0].ports[1].master_sm_lid, lab.fabric.lid(switch));
+    assert_eq!(
+        lab.fabric.nodes[0].ports[1].master_sm_lid,
+        lab.fabric.lid(switch)
+    );
 }
 
 #[test]
@@ -70,10 +79,18 @@ fn fat_trees_come_up() {
         for node in &lab.fabric.nodes {
             for (number, port) in node.ports.iter().enumerate().skip(1) {
                 let cabled = lab.fabric.cables.contains_key(&(
-                    lab.fabric.nodes.iter().position(|other| other.name == node.name).unwrap(),
+                    lab.fabric
+                        .nodes
+                        .iter()
+                        .position(|other| other.name == node.name)
+                        .unwrap(),
                     u8::try_from(number).unwrap(),
                 ));
-                let expected = if cabled { PortState::Active } else { PortState::Down };
+                let expected = if cabled {
+                    PortState::Active
+                } else {
+                    PortState::Down
+                };
                 assert_eq!(port.port_state, expected, "{} port {number}", node.name);
                 if cabled {
                     assert_eq!(port.neighbor_mtu, Some(Mtu::B4096));
@@ -131,7 +148,9 @@ fn lids_that_ports_have_are_kept() {
     let lab = Lab::up(fabric, 0);
     lab.assert_connected();
     assert_eq!(lab.fabric.lid(1), Lid::new(40));
-    let lids: BTreeSet<Lid> = (0..lab.fabric.nodes.len()).map(|node| lab.fabric.lid(node)).collect();
+    let lids: BTreeSet<Lid> = (0..lab.fabric.nodes.len())
+        .map(|node| lab.fabric.lid(node))
+        .collect();
     assert_eq!(lids.len(), lab.fabric.nodes.len());
     assert!(lids.contains(&Lid::new(41)));
 }
@@ -248,7 +267,15 @@ fn one_seed_one_result() {
         let mut lab = Lab::new(three_levels(4, 4), 0);
         lab.loss = 20;
         lab.settle();
-        (lab.events, lab.smps, lab.fabric.nodes.into_iter().map(|node| node.lft).collect::<Vec<_>>())
+        (
+            lab.events,
+            lab.smps,
+            lab.fabric
+                .nodes
+                .into_iter()
+                .map(|node| node.lft)
+                .collect::<Vec<_>>(),
+        )
     };
     assert!(run() == run());
 }
@@ -264,7 +291,9 @@ fn a_thousand_hosts() {
     assert_eq!(lab.fabric.sets[&attribute::LINEAR_FDB], 320 * 22);
     for from in [0, 100, 1023] {
         for to in 0..1024 {
-            lab.fabric.follow((from, 1), lab.fabric.lid(to)).expect("a way");
+            lab.fabric
+                .follow((from, 1), lab.fabric.lid(to))
+                .expect("a way");
         }
     }
 }

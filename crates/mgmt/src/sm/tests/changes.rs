@@ -31,7 +31,11 @@ fn a_cut_link_is_routed_around_at_once() {
             .map(|(&a, _)| a)
             .collect();
         for cut in trunks {
-            let fabric = if fabric.nodes.len() == 22 { two_levels(4, 4, 2) } else { three_levels(4, 4) };
+            let fabric = if fabric.nodes.len() == 22 {
+                two_levels(4, 4, 2)
+            } else {
+                three_levels(4, 4)
+            };
             let mut lab = Lab::up(fabric, 0);
             let before = lab.now;
             lab.set_link(cut, false);
@@ -61,7 +65,11 @@ fn a_link_put_back_takes_nothing_with_it() {
     let port = &lab.fabric.nodes[cut.0].ports[usize::from(cut.1)];
     assert_eq!(port.port_state, PortState::Active);
     // And the link is used again.
-    let used = lab.fabric.nodes[cut.0].lft.iter().filter(|&&port| port == cut.1).count();
+    let used = lab.fabric.nodes[cut.0]
+        .lft
+        .iter()
+        .filter(|&&port| port == cut.1)
+        .count();
     assert!(used > 0);
 }
 
@@ -71,7 +79,10 @@ fn only_changed_blocks_are_written() {
     let before = lab.fabric.sets.clone();
     lab.manager.sweep(lab.now);
     lab.settle();
-    assert_eq!(lab.fabric.sets, before, "a sweep of an unchanged subnet writes nothing");
+    assert_eq!(
+        lab.fabric.sets, before,
+        "a sweep of an unchanged subnet writes nothing"
+    );
     let cut = trunk(&lab.fabric);
     lab.set_link(cut, false);
     lab.settle();
@@ -91,7 +102,10 @@ fn a_light_sweep_finds_what_no_trap_told() {
     let view = lab.manager.manager_view();
     assert!(view.light_sweeps >= 1 && view.partial_sweeps >= 1);
     assert_eq!(view.heavy_sweeps, 1);
-    assert!(!lab.fabric.nodes[cut.0].switch.port_state_change, "the flag is cleared");
+    assert!(
+        !lab.fabric.nodes[cut.0].switch.port_state_change,
+        "the flag is cleared"
+    );
 }
 
 #[test]
@@ -102,7 +116,11 @@ fn a_host_leaves_and_comes_back_with_its_lid() {
     lab.set_link(cable, false);
     lab.settle();
     assert_eq!(lab.manager.manager_view().nodes, 9);
-    assert!(lab.events.iter().any(|event| matches!(event, SmEvent::NodeGone { .. })));
+    assert!(
+        lab.events
+            .iter()
+            .any(|event| matches!(event, SmEvent::NodeGone { .. }))
+    );
     // A new host does not get the LID of the one that is gone.
     lab.set_link(cable, true);
     lab.settle();
@@ -123,7 +141,11 @@ fn a_switch_that_dies_is_routed_around() {
     lab.settle();
     lab.assert_connected();
     assert_eq!(lab.manager.manager_view().nodes, 8 + 4 + 2);
-    assert!(lab.now - before < Duration::from_millis(50), "{:?}", lab.now - before);
+    assert!(
+        lab.now - before < Duration::from_millis(50),
+        "{:?}",
+        lab.now - before
+    );
 }
 
 #[test]
@@ -163,7 +185,10 @@ fn a_node_that_vanishes_in_mid_sweep() {
         for node in dead {
             lab.fabric.nodes[node].dead = true;
             let ports = lab.fabric.nodes[node].info.port_count;
-            for port in (1..=ports).filter(|&port| lab.fabric.cables.contains_key(&(node, port))).collect::<Vec<_>>() {
+            for port in (1..=ports)
+                .filter(|&port| lab.fabric.cables.contains_key(&(node, port)))
+                .collect::<Vec<_>>()
+            {
                 lab.set_link((node, port), false);
             }
         }
@@ -253,7 +278,13 @@ fn traps_are_repressed() {
     assert_eq!(mad[3], softib_wire::mad::method::TRAP_REPRESS);
     lab.settle();
     let partial = |event: &SmEvent| {
-        matches!(event, SmEvent::SweepDone { kind: SweepKind::Partial, .. })
+        matches!(
+            event,
+            SmEvent::SweepDone {
+                kind: SweepKind::Partial,
+                ..
+            }
+        )
     };
     assert!(lab.events.iter().any(partial));
 }

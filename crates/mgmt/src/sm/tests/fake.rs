@@ -90,8 +90,12 @@ impl Fabric {
                 outbound_enforcement_cap: true,
                 ..SwitchInfo::default()
             },
-            ports: (0..=ports).map(|port| port_info(is_switch && port == 0)).collect(),
-            pkeys: (0..=ports).map(|port| (port, vec![PKey::DEFAULT_FULL])).collect(),
+            ports: (0..=ports)
+                .map(|port| port_info(is_switch && port == 0))
+                .collect(),
+            pkeys: (0..=ports)
+                .map(|port| (port, vec![PKey::DEFAULT_FULL]))
+                .collect(),
             lft: vec![NO_PORT; 0xC000],
             mft: BTreeMap::new(),
             reregistered: Vec::new(),
@@ -199,7 +203,10 @@ impl Fabric {
         if node.dead {
             return None;
         }
-        Some(node.serve(at.1, port_guid, smp).unwrap_or_else(|status| smp.response_to(status)))
+        Some(
+            node.serve(at.1, port_guid, smp)
+                .unwrap_or_else(|status| smp.response_to(status)),
+        )
     }
 
     /// Follows the linear tables from a host's port. The nodes passed, or what is wrong.
@@ -304,7 +311,11 @@ impl FakeNode {
             }
             attribute::PORT_INFO => {
                 let number = u8::try_from(modifier & 0xFF).unwrap();
-                let number = if is_switch || number != 0 { number } else { arrival };
+                let number = if is_switch || number != 0 {
+                    number
+                } else {
+                    arrival
+                };
                 if number > self.info.port_count || !is_switch && number != arrival {
                     return Err(MadStatus::BAD_FIELD);
                 }
@@ -381,8 +392,16 @@ fn port_info(is_port0: bool) -> PortInfo {
     let mut info = PortInfo::parse(&[0; 64]).unwrap();
     info.capability_mask = PortCapabilities::CLIENT_REREGISTRATION;
     info.gid_prefix = Gid::DEFAULT_PREFIX;
-    info.port_state = if is_port0 { PortState::Active } else { PortState::Down };
-    info.phys_state = if is_port0 { PhysState::LinkUp } else { PhysState::Polling };
+    info.port_state = if is_port0 {
+        PortState::Active
+    } else {
+        PortState::Down
+    };
+    info.phys_state = if is_port0 {
+        PhysState::LinkUp
+    } else {
+        PhysState::Polling
+    };
     info.mtu_cap = Some(Mtu::B4096);
     info.neighbor_mtu = Some(Mtu::B2048);
     info.vl_cap = 4;
@@ -482,7 +501,10 @@ impl Lab {
         if let Some(key) = first.filter(|&(at, _)| at <= self.now) {
             let smp = self.flying.remove(&key).unwrap();
             if let Some(answer) = self.fabric.answer(self.at, &smp) {
-                self.deliver(Endpoint::smi(Lid::PERMISSIVE, Sl::default()), &answer.to_bytes());
+                self.deliver(
+                    Endpoint::smi(Lid::PERMISSIVE, Sl::default()),
+                    &answer.to_bytes(),
+                );
             }
         } else {
             self.manager.handle_timeout(self.now);
@@ -502,7 +524,8 @@ impl Lab {
                     let smp = DirectedSmp::parse(&mad).unwrap();
                     assert_eq!(smp.class, class::SUBN_DIRECTED);
                     if smp.returning {
-                        self.sent.push((Endpoint::smi(Lid::PERMISSIVE, Sl::default()), mad));
+                        self.sent
+                            .push((Endpoint::smi(Lid::PERMISSIVE, Sl::default()), mad));
                         continue;
                     }
                     self.smps += 1;

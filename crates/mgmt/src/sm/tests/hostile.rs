@@ -32,8 +32,8 @@ fn noise_is_counted_and_does_nothing() {
             rng.u8(..),
         ][rng.usize(..8)];
         let attributes = [
-            0x01, 0x02, 0x03, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1B, 0x20, 0x30,
-            0x31, 0x33, 0x35, 0x38, 0xF3,
+            0x01, 0x02, 0x03, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1B, 0x20,
+            0x30, 0x31, 0x33, 0x35, 0x38, 0xF3,
         ];
         mad[16] = 0;
         mad[17] = attributes[rng.usize(..attributes.len())];
@@ -68,10 +68,16 @@ fn answers_with_undefined_values_are_no_answers() {
     let mut answer = smp.response_to(softib_wire::mad::status::MadStatus::OK);
     // NodeType 9.
     answer.data = [9; 64];
-    lab.deliver(Endpoint::smi(Lid::PERMISSIVE, Sl::default()), &answer.to_bytes());
+    lab.deliver(
+        Endpoint::smi(Lid::PERMISSIVE, Sl::default()),
+        &answer.to_bytes(),
+    );
     assert_eq!(lab.manager.drops().count(SmDrop::Malformed), 1);
     // A second copy answers nothing.
-    lab.deliver(Endpoint::smi(Lid::PERMISSIVE, Sl::default()), &answer.to_bytes());
+    lab.deliver(
+        Endpoint::smi(Lid::PERMISSIVE, Sl::default()),
+        &answer.to_bytes(),
+    );
     assert_eq!(lab.manager.drops().count(SmDrop::Unmatched), 1);
     lab.run(Duration::from_secs(20));
     lab.settle();

@@ -32,7 +32,10 @@ fn a_master_is_respected_and_followed_when_it_dies() {
     let mut lab = Lab::new(with_other(SmState::Master, 3, 1), 0);
     lab.run(Duration::from_secs(1));
     assert_eq!(lab.manager.state(), SmState::Standby);
-    assert!(lab.fabric.sets.is_empty(), "a standby manager writes nothing");
+    assert!(
+        lab.fabric.sets.is_empty(),
+        "a standby manager writes nothing"
+    );
     lab.run(Duration::from_secs(20));
     assert_eq!(lab.manager.state(), SmState::Standby);
     lab.fabric.nodes[3].dead = true;
@@ -40,7 +43,11 @@ fn a_master_is_respected_and_followed_when_it_dies() {
     while lab.manager.state() != SmState::Master {
         lab.step();
     }
-    assert!(lab.now - before < Duration::from_secs(5), "{:?}", lab.now - before);
+    assert!(
+        lab.now - before < Duration::from_secs(5),
+        "{:?}",
+        lab.now - before
+    );
 }
 
 #[test]
@@ -126,7 +133,10 @@ fn a_disabled_manager_is_quiet_until_it_may_stand_by() {
     assert_eq!(lab.manager.state(), SmState::NotActive);
     let before = lab.smps;
     lab.run(Duration::from_secs(60));
-    assert_eq!((lab.manager.state(), lab.smps), (SmState::NotActive, before));
+    assert_eq!(
+        (lab.manager.state(), lab.smps),
+        (SmState::NotActive, before)
+    );
     ask(&mut lab, method::SET, control::STANDBY, Some(theirs(1)));
     lab.run(Duration::from_secs(1));
     assert_eq!(lab.manager.state(), SmState::Standby);
@@ -140,5 +150,8 @@ fn a_master_gives_way_to_a_better_one() {
     // It does not answer a handover: this one stays.
     lab.manager.sweep(lab.now);
     lab.run(Duration::from_secs(3));
-    assert!(matches!(lab.manager.state(), SmState::Master | SmState::Standby));
+    assert!(matches!(
+        lab.manager.state(),
+        SmState::Master | SmState::Standby
+    ));
 }

@@ -38,7 +38,9 @@ fn any_fabric() -> impl Strategy<Value = Fabric> {
 /// Every way that the tables give is a shortest one.
 fn assert_shortest(lab: &Lab) {
     let mut graph = UnGraph::<usize, ()>::new_undirected();
-    let ids: Vec<_> = (0..lab.fabric.nodes.len()).map(|node| graph.add_node(node)).collect();
+    let ids: Vec<_> = (0..lab.fabric.nodes.len())
+        .map(|node| graph.add_node(node))
+        .collect();
     for &a in lab.fabric.cables.keys() {
         if let Some(b) = lab.fabric.peer(a)
             && a < b
@@ -51,7 +53,11 @@ fn assert_shortest(lab: &Lab) {
         for to in lab.reachable() {
             let start = (from, u8::from(lab.fabric.nodes[from].name.starts_with('h')));
             let passed = lab.fabric.follow(start, lab.fabric.lid(to)).expect("a way");
-            assert_eq!(passed.len() - 1, best[&ids[to]], "{from} to {to}: {passed:?}");
+            assert_eq!(
+                passed.len() - 1,
+                best[&ids[to]],
+                "{from} to {to}: {passed:?}"
+            );
         }
     }
 }
@@ -110,7 +116,11 @@ fn uplinks_carry_the_same_load() {
             let peer = lab.fabric.cables[&(switch, port)].0;
             node.info.port_count == 8 && port > 4 && lab.fabric.nodes[peer].name.starts_with('s')
         };
-        let up: Vec<usize> = load.iter().filter(|(port, _)| is_up(**port)).map(|(_, n)| *n).collect();
+        let up: Vec<usize> = load
+            .iter()
+            .filter(|(port, _)| is_up(**port))
+            .map(|(_, n)| *n)
+            .collect();
         if let (Some(most), Some(least)) = (up.iter().max(), up.iter().min()) {
             assert!(most - least <= 1, "switch {switch}: {load:?}");
         }

@@ -96,7 +96,11 @@ fn joins_of_all_hosts_at_once() {
     }
     lab.settle();
     assert_eq!(lab.sent.len(), 16);
-    assert_spans(&lab, Lid::MULTICAST_FIRST, &(0..16).map(|host| (host, true)).collect());
+    assert_spans(
+        &lab,
+        Lid::MULTICAST_FIRST,
+        &(0..16).map(|host| (host, true)).collect(),
+    );
 }
 
 #[test]
@@ -187,7 +191,10 @@ fn when_all_multicast_lids_are_taken_groups_share_them() {
     }
     assert_eq!(mlids.len(), 2, "and none of them the broadcast group's");
     for i in 0..10 {
-        assert_eq!(leave(&mut lab, usize::from(i % 4), group(i), JoinState::FULL), MadStatus::OK);
+        assert_eq!(
+            leave(&mut lab, usize::from(i % 4), group(i), JoinState::FULL),
+            MadStatus::OK
+        );
     }
     lab.settle();
     assert_eq!(lab.manager.snapshot().groups.len(), 1);
