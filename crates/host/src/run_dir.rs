@@ -79,15 +79,20 @@ impl RunDir {
                 }
             };
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-                // Somebody who lists the labs at this moment holds it too, for a microsecond.
+                // Somebody who lists the labs at this moment holds it too, for a microsecond; and
+                // a daemon that was killed, until the last of its threads is gone.
+                let pid = read_pid(&mut lock);
                 if attempt < 5 {
                     std::thread::sleep(Duration::from_millis(2));
-                    continue;
+                } else if is_dying(pid) {
+                    std::thread::sleep(Duration::from_millis(20));
+                } else {
+                    return Err(HostError::AlreadyRunning {
+                        name: name.to_owned(),
+                        pid,
+                    });
                 }
-                return Err(HostError::AlreadyRunning {
-                    name: name.to_owned(),
-                    pid: read_pid(&mut lock),
-                });
+                continue;
             }
             if !is_same_file(&lock, &pid_file) {
                 continue;
@@ -287,6 +292,24 @@ fn read_pid(file: &mut File) -> u32 {
         .unwrap_or(0)
 }
 
+/// Whether a process has ended, or is about to: a killed one still has its locks for some milliseconds.
+fn is_dying(pid: u32) -> bool {
+    /// `PF_EXITING` of the flags in `/proc/PID/stat`.
+    const EXITING: u64 = 4;
+
+    if pid == 0 {
+        return false;
+    }
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    // Fields follow the program's name, which may hold any character: state, five more, flags.
+    let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
+    matches!(state, Some("Z" | "X")) || flags.is_some_and(|flags| flags & EXITING != 0)
+}
+
 fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(ours), Ok(named)) = (file.metadata(), fs::metadata(path)) else {
         return false;
@@ -365,6 +388,18 @@ mod tests {
         assert_eq!(entry(&base, "a").unwrap().pid, None);
         let lab = RunDir::create_in(&base, "a").unwrap();
         assert!(!lab.control_socket().exists());
+    }
+
+    #[test]
+    fn the_living_are_told_from_the_dying() {
+        assert!(!is_dying(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        while !is_dying(pid) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.wait().unwrap();
+        assert!(is_dying(pid));
     }
 
     #[test]
