@@ -73,13 +73,18 @@ fn lines(view: &SubnetView) -> Vec<String> {
             ));
         }
     }
-    for row in view.interfaces.iter().filter(|row| row.ready) {
+    for row in view.interfaces.iter().filter(|row| row.carrier) {
         lines.push(format!(
-            "{}:{} runs, MTU {}, {}",
-            row.host,
-            row.name,
-            row.mtu,
-            row.addresses.join(" ")
+            "{}:{} has carrier, MTU {}",
+            row.host, row.name, row.mtu
+        ));
+    }
+    // Nobody may have answered to them: that takes a moment.
+    for row in view.interfaces.iter().filter(|row| row.ready) {
+        let addresses = row.addresses.join(" ");
+        lines.push(format!(
+            "{}:{} runs, its own are {addresses}",
+            row.host, row.name
         ));
     }
     lines
