@@ -252,18 +252,6 @@ impl Runtime {
         Ok(capture)
     }
 
-    /// The namespaces of a host, to be given to a program.
-    ///
-    /// # Errors
-    /// When the node is no host.
-    pub fn exec_fds(&self, host: NodeId) -> Result<NamespaceFds, HostError> {
-        let entry = self
-            .hosts
-            .get(&host)
-            .ok_or_else(|| HostError::NoSuchHost(format!("node {} is no host", host.0)))?;
-        namespace_fds(entry, self.user.as_deref())
-    }
-
     /// Hands out the way into hosts at the run directory's socket, with a hosts file beside it,
     /// until the server is dropped.
     ///

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use softib_fabric::frame::{Frame, Pool};
 use softib_fabric::link::{End, Link, LinkConfig, LinkNotice};
+use softib_fabric::port::Port;
 use softib_ipoib::{MtuError, Route};
 use softib_mgmt::sm::{self, SmConfig, SubnetManager};
 use softib_wire::time::Instant;
@@ -167,10 +168,8 @@ impl Subnet {
             return;
         }
         let port = self.manager_port(node);
-        let port_guid = self.nodes[node.index()].device.port(port).map_or(
-            self.spec.nodes[node.index()].guid,
-            softib_fabric::port::Port::guid,
-        );
+        let device = &self.nodes[node.index()].device;
+        let port_guid = device.port(port).map(Port::guid).unwrap_or_default();
         let config = SmConfig {
             priority,
             sweep_interval,

@@ -203,7 +203,7 @@ impl FatTree {
             }
             Self::ThreeLevels { radix, pods } => {
                 nonzero("the number of pods", pods)?;
-                if radix < 2 || radix > 254 || !radix.is_multiple_of(2) {
+                if !(2..=254).contains(&radix) || !radix.is_multiple_of(2) {
                     return Err(TopologyError::BadRadix(radix));
                 }
                 if pods > radix {

@@ -73,29 +73,11 @@ pub struct LinkSpeed {
 }
 
 impl LinkSpeed {
-    /// 10 Gb/s.
-    pub const SDR_4X: Self = Self {
-        width: 2,
-        speed: 1,
-        extended: 0,
-    };
-    /// 40 Gb/s.
-    pub const QDR_4X: Self = Self {
-        width: 2,
-        speed: 4,
-        extended: 0,
-    };
     /// 100 Gb/s.
     pub const EDR_4X: Self = Self {
         width: 2,
         speed: 4,
         extended: 2,
-    };
-    /// 200 Gb/s.
-    pub const HDR_4X: Self = Self {
-        width: 2,
-        speed: 4,
-        extended: 4,
     };
 }
 
@@ -382,11 +364,6 @@ impl Port {
     /// Announces a capability, or ceases to; such as that a subnet manager runs here.
     pub fn set_capability(&mut self, capability: PortCapabilities, present: bool) {
         self.info.capability_mask.set(capability, present);
-    }
-
-    /// Counts an SMP with a wrong M_Key.
-    pub const fn count_m_key_violation(&mut self) {
-        self.info.m_key_violations = self.info.m_key_violations.saturating_add(1);
     }
 
     /// Counts a dropped frame.

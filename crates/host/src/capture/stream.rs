@@ -76,11 +76,6 @@ impl Capture {
         self.queue.recv().await
     }
 
-    /// As [`Capture::next`], for a thread that may wait.
-    pub fn blocking_next(&mut self) -> Option<CapturedPacket> {
-        self.queue.blocking_recv()
-    }
-
     /// A packet that waits already.
     pub fn try_next(&mut self) -> Option<CapturedPacket> {
         self.queue.try_recv().ok()

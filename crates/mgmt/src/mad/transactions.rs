@@ -166,13 +166,6 @@ impl<D: Clone, T> Transactions<D, T> {
         (sent && answers && is_from(&pending.destination)).then_some(id)
     }
 
-    /// What the caller keeps with a request under way.
-    pub fn context_mut(&mut self, id: TransactionId) -> Option<&mut T> {
-        self.pending
-            .get_mut(&id)
-            .map(|pending| &mut pending.context)
-    }
-
     /// The requests under way and where they go, for one who wants to redirect them.
     pub fn destinations_mut(&mut self) -> impl Iterator<Item = &mut D> {
         self.pending

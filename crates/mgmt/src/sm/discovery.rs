@@ -409,7 +409,7 @@ impl SubnetManager {
     }
 
     fn duplicate(&mut self, guid: Guid, from: Option<PortId>) {
-        let behind = from.map_or((Guid::default(), 0), |from| self.name(from));
+        let behind = from.map(|from| self.name(from)).unwrap_or_default();
         self.tell(SmEvent::DuplicateGuid { guid, behind });
         if let Some(from) = from {
             self.link_gone(from);

@@ -37,7 +37,7 @@ pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use softib_wire::addr::{Gid, Guid, Lid};
+use softib_wire::addr::Guid;
 use softib_wire::mad::sm_info::SmInfo;
 use softib_wire::time::{Duration, Instant};
 
@@ -332,15 +332,6 @@ impl SubnetManager {
             && self.pending.due().is_none()
             && self.multicast.touched.is_empty()
             && self.trees.is_clean()
-    }
-
-    /// LID and GID of an end port, by its port GUID. `None`: not known, or without a LID yet.
-    #[must_use]
-    pub fn port_address(&self, guid: Guid) -> Option<(Lid, Gid)> {
-        let id = self.database.by_port_guid(guid)?;
-        let lid = self.database.port(id)?.lid;
-        let gid = Gid::from_prefix_guid(self.config.subnet_prefix, guid);
-        (lid != Lid::NONE).then_some((lid, gid))
     }
 
     /// MADs dropped, by reason.

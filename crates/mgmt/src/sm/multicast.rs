@@ -25,11 +25,6 @@ impl PortMask {
         self.0[port as usize / 64] &= !(1 << (port % 64));
     }
 
-    #[cfg(test)]
-    pub(super) const fn contains(self, port: u8) -> bool {
-        self.0[port as usize / 64] & 1 << (port % 64) != 0
-    }
-
     pub(super) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
@@ -121,15 +116,6 @@ impl Trees {
             .get(&index)
             .and_then(|tree| tree.rows.get(&switch))
             .copied()
-            .unwrap_or_default()
-    }
-
-    /// Rows of one multicast LID.
-    #[cfg(test)]
-    pub(super) fn rows(&self, index: u16) -> BTreeMap<NodeId, PortMask> {
-        self.trees
-            .get(&index)
-            .map(|tree| tree.rows.clone())
             .unwrap_or_default()
     }
 
@@ -298,15 +284,17 @@ impl Tree {
 
     /// Adds to the rows, which hold the ports of members that receive, the links that lead there.
     fn lead_to_receivers(&mut self, database: &Database) {
+        /// From a switch to the one before it: where that is in the walk, the port there, and the
+        /// own port back.
+        type Way = (usize, u8, u8);
+
         let receives: BTreeSet<NodeId> = self.rows.keys().copied().collect();
         let mut seen = BTreeSet::new();
         for &root in self.links.keys() {
             if !seen.insert(root) {
                 continue;
             }
-            // The switches from the root on: each with the place of the one before it, the port there,
-            // and its own port back.
-            let mut walk: Vec<(NodeId, Option<(usize, u8, u8)>)> = vec![(root, None)];
+            let mut walk: Vec<(NodeId, Option<Way>)> = vec![(root, None)];
             let mut next = 0;
             while let Some(&(node, _)) = walk.get(next) {
                 let ports = self.links.get(&node).copied().unwrap_or_default();

@@ -167,8 +167,10 @@ mod tests {
     #[test]
     fn one_partition_of_all_needs_no_enforcement() {
         assert!(!need_enforcement(&[Partition::default()]));
-        let mut limited = Partition::default();
-        limited.members = Members::All(Membership::Limited);
+        let limited = Partition {
+            members: Members::All(Membership::Limited),
+            ..Partition::default()
+        };
         assert!(need_enforcement(&[limited]));
         let other = Partition {
             pkey: key(1),

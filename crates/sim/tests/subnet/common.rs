@@ -77,7 +77,10 @@ pub(crate) fn small_tree() -> SubnetSpec {
 /// An interface of a partition on port 1.
 pub(crate) fn interface(pkey: Option<PKey>) -> InterfaceSpec {
     InterfaceSpec {
-        name: pkey.map_or("ib0".to_owned(), |pkey| format!("ib0.{:04x}", pkey.bits())),
+        name: pkey.map_or_else(
+            || "ib0".to_owned(),
+            |pkey| format!("ib0.{:04x}", pkey.bits()),
+        ),
         port: 1,
         pkey,
         mtu: None,

@@ -393,7 +393,7 @@ impl ManagedNode for Device {
             port_count: self.port_count(),
             system_image_guid,
             node_guid,
-            port_guid: end_port.map_or(Guid::default(), Port::guid),
+            port_guid: end_port.map(Port::guid).unwrap_or_default(),
             partition_cap: end_port.map_or(0, |port| port.pkeys().capacity()),
             device_id: 0x5F1B,
             revision: 1,

@@ -11,7 +11,7 @@ use softib_ipoib::{
     Action, AddressState, Interface, InterfaceConfig, Partition, PortEvent, SaToken,
 };
 use softib_mgmt::sa_client::{RequestId, SaClient, SaError, SaReply, UserId};
-use softib_wire::addr::{Guid, PKey, QKey};
+use softib_wire::addr::{PKey, QKey};
 use softib_wire::ipoib::AddressFlags;
 use softib_wire::time::Instant;
 use softib_wire::units::Mtu;
@@ -77,7 +77,7 @@ impl HostInterface {
         let ip = Interface::new(
             InterfaceConfig {
                 name: spec.name.clone(),
-                port_guid: port.map_or(Guid::default(), Port::guid),
+                port_guid: port.map(Port::guid).unwrap_or_default(),
                 gid_prefix: prefix,
                 qpn: qp.qpn(),
                 partition: spec.pkey.map_or(Partition::First, Partition::Named),

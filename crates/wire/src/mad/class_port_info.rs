@@ -56,20 +56,6 @@ layout! {
 attributes! { ClassPortInfo = super::attribute::CLASS_PORT_INFO; }
 
 bitflags::bitflags! {
-    /// Bits of ClassPortInfo.CapabilityMask that mean the same in every class.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub struct ClassCapabilities: u16 {
-        /// Sends traps.
-        const TRAP = 1 << 0;
-        /// Has Get(Notice) and Set(Notice).
-        const NOTICE = 1 << 1;
-        /// capability_mask2 means something.
-        const CAPABILITY_MASK2 = 1 << 2;
-        const _ = !0;
-    }
-}
-
-bitflags::bitflags! {
     /// ClassPortInfo.CapabilityMask of subnet administration (IBA 15.2.5.1).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub struct SaCapabilities: u16 {

@@ -181,7 +181,7 @@ impl Fabric {
         let hops = smp.initial_path.get(1..=usize::from(smp.hop_count))?;
         for (hop, &port) in hops.iter().enumerate() {
             let is_switch = self.nodes[at.0].info.node_type == NodeType::Switch;
-            if hop > 0 && !is_switch || !is_switch && port != from.1 {
+            if !is_switch && (hop > 0 || port != from.1) {
                 return None;
             }
             at = self.peer((at.0, port))?;
