@@ -374,7 +374,9 @@ impl Port {
 
     pub(crate) fn pkey_violation(&mut self, violation: KeyViolation<PKey>) {
         // A switch's external ports have no violation counter of their own (IBA 14.2.5.6).
-        self.info.p_key_violations = self.info.p_key_violations.saturating_add(1);
+        if self.role != Role::SwitchExternal {
+            self.info.p_key_violations = self.info.p_key_violations.saturating_add(1);
+        }
         self.events.push_back(NodeEvent::PKeyViolation {
             port: self.number,
             violation,

@@ -1,4 +1,4 @@
-use softib_wire::addr::{Gid, Guid, Lid, PKey, Sl, Vl};
+use softib_wire::addr::{Gid, Guid, Lid, PKey, Qpn, Sl, Vl};
 use softib_wire::mad::port_info::PortInfo;
 use softib_wire::units::{Mtu, PhysState, PortState};
 
@@ -246,6 +246,26 @@ fn roles() {
     assert_eq!(management.state(), LinkState::Active);
     set(&mut management, |info| info.port_state = PortState::Active).unwrap();
     assert!(set(&mut management, |info| info.port_state = PortState::Down).is_err());
+}
+
+/// IBA 14.2.5.6: P_KeyViolations is not used of a switch's external port, where nothing could clear
+/// it either. The event is the same.
+#[test]
+fn only_end_ports_count_violations() {
+    for (role, counted) in [(Role::SwitchExternal, 0), (Role::Adapter, 1)] {
+        let mut port = port(role);
+        port.pkey_violation(KeyViolation {
+            slid: Lid::new(1),
+            dlid: Lid::new(2),
+            key: PKey::new(0x8001),
+            sl: Sl::default(),
+            src_qpn: Qpn::from_bits_truncate(3),
+            dest_qpn: Qpn::from_bits_truncate(4),
+            gids: None,
+        });
+        assert_eq!(port.port_info(1).p_key_violations, counted, "{role:?}");
+        assert_eq!(events(&mut port).len(), 1);
+    }
 }
 
 #[test]
