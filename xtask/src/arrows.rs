@@ -12,11 +12,28 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("softib-wire", &[]),
     ("softib-fabric", &["softib-wire"]),
     ("softib-mgmt", &["softib-wire"]),
-    ("softib-ipoib", &["softib-fabric", "softib-mgmt", "softib-wire"]),
-    ("softib-subnet", &["softib-fabric", "softib-ipoib", "softib-mgmt", "softib-wire"]),
+    (
+        "softib-ipoib",
+        &["softib-fabric", "softib-mgmt", "softib-wire"],
+    ),
+    (
+        "softib-subnet",
+        &[
+            "softib-fabric",
+            "softib-ipoib",
+            "softib-mgmt",
+            "softib-wire",
+        ],
+    ),
     (
         "softib-host",
-        &["softib-fabric", "softib-ipoib", "softib-mgmt", "softib-subnet", "softib-wire"],
+        &[
+            "softib-fabric",
+            "softib-ipoib",
+            "softib-mgmt",
+            "softib-subnet",
+            "softib-wire",
+        ],
     ),
     (
         "softib",
@@ -31,7 +48,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "softib-sim",
-        &["softib-fabric", "softib-ipoib", "softib-mgmt", "softib-subnet", "softib-wire"],
+        &[
+            "softib-fabric",
+            "softib-ipoib",
+            "softib-mgmt",
+            "softib-subnet",
+            "softib-wire",
+        ],
     ),
     ("softib-tests", &[]),
     ("xtask", &[]),
@@ -41,9 +64,15 @@ const ARROWS: &[(&str, &[&str])] = &[
 const ONLY_FOR_TESTS: &[&str] = &["softib-sim"];
 
 pub(crate) fn check() -> anyhow::Result<()> {
-    let metadata = MetadataCommand::new().no_deps().current_dir(root()).exec()?;
-    let members: BTreeSet<&str> =
-        metadata.workspace_packages().iter().map(|package| package.name.as_str()).collect();
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .current_dir(root())
+        .exec()?;
+    let members: BTreeSet<&str> = metadata
+        .workspace_packages()
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
     for package in metadata.workspace_packages() {
         let name = package.name.as_str();
         let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
@@ -65,7 +94,11 @@ pub(crate) fn check() -> anyhow::Result<()> {
     let map = std::fs::read_to_string(root().join("ARCHITECTURE.md"))
         .context("ARCHITECTURE.md, the map of the crates, can't be read")?;
     for package in metadata.workspace_packages() {
-        let folder = package.manifest_path.parent().and_then(|path| path.file_name()).unwrap_or("");
+        let folder = package
+            .manifest_path
+            .parent()
+            .and_then(|path| path.file_name())
+            .unwrap_or("");
         if !map.contains(&format!("{folder}/")) {
             bail!("ARCHITECTURE.md does not name `{folder}/`: every crate has a line there");
         }

@@ -45,7 +45,13 @@ pub(crate) fn bench(options: &Options) -> anyhow::Result<()> {
     if !geteuid().is_root() {
         bail!("the veth pair that softib is compared with needs root; run this as root");
     }
-    run(&mut cargo(&["build", "--locked", "--release", "--package", "softib"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "softib",
+    ]))?;
     let softib = Softib::up()?;
     let veth = Veth::up()?;
 
@@ -61,9 +67,15 @@ pub(crate) fn bench(options: &Options) -> anyhow::Result<()> {
         rows.push(Row::new(case, &pairs));
     }
     if options.json {
-        println!("{:#}", json!({ "mtu": MTU, "rows": rows.iter().map(Row::json).collect::<Vec<_>>() }));
+        println!(
+            "{:#}",
+            json!({ "mtu": MTU, "rows": rows.iter().map(Row::json).collect::<Vec<_>>() })
+        );
     } else {
-        println!("{:<24} {:>10} {:>10} {:>7}   spread", "MTU 2044", "veth Gb/s", "softib", "ratio");
+        println!(
+            "{:<24} {:>10} {:>10} {:>7}   spread",
+            "MTU 2044", "veth Gb/s", "softib", "ratio"
+        );
         for row in &rows {
             println!(
                 "{:<24} {:>10.2} {:>10.2} {:>7.2}   {:.2} to {:.2}",
@@ -123,7 +135,10 @@ impl Softib {
     const NAME: &str = "bench";
 
     fn up() -> anyhow::Result<Self> {
-        let binary = target_folder()?.join("release/softib").display().to_string();
+        let binary = target_folder()?
+            .join("release/softib")
+            .display()
+            .to_string();
         let lab = root().join("examples/two-hosts.toml").display().to_string();
         run(Command::new(&binary).args(["up", "--name", Self::NAME, &lab]))?;
         Ok(Self { binary })
@@ -197,12 +212,17 @@ fn iperf3(
     seconds: u32,
     arguments: &[&str],
 ) -> anyhow::Result<f64> {
-    let server = server.args(["iperf3", "--server", "--one-off"]).stdout(Stdio::null()).spawn()?;
+    let server = server
+        .args(["iperf3", "--server", "--one-off"])
+        .stdout(Stdio::null())
+        .spawn()?;
     let mut server = Killed(server);
     std::thread::sleep(Duration::from_millis(300));
     let seconds = seconds.to_string();
     let output = client
-        .args(["iperf3", "--json", "--omit", "1", "--time", &seconds, "--client", address])
+        .args([
+            "iperf3", "--json", "--omit", "1", "--time", &seconds, "--client", address,
+        ])
         .args(arguments)
         .output()?;
     let report: Value = serde_json::from_slice(&output.stdout).context("iperf3 printed no JSON")?;

@@ -8,10 +8,22 @@ pub(crate) fn check() -> anyhow::Result<()> {
     arrows::check()?;
     licences::check()?;
     run(&mut cargo(&[
-        "clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings",
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
     ]))?;
-    run(cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"])
-        .env("RUSTDOCFLAGS", "--deny warnings"))?;
+    run(cargo(&[
+        "doc",
+        "--locked",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ])
+    .env("RUSTDOCFLAGS", "--deny warnings"))?;
     eprintln!("check: all good");
     Ok(())
 }

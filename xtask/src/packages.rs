@@ -50,7 +50,10 @@ pub(crate) fn install_missing() -> anyhow::Result<()> {
     let apt = |args: &[&str]| {
         let mut command = Command::new("apt-get");
         // Packages such as nginx must not start a service of their own.
-        command.args(args).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
+        command
+            .args(args)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .env("RUNLEVEL", "1");
         command
     };
     run(&mut apt(&["update", "--quiet"]))?;

@@ -26,7 +26,9 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let shown = shown(command);
     eprintln!("$ {shown}");
-    let status = command.status().with_context(|| format!("can't start `{shown}`"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("can't start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` ended with {status}");
     }

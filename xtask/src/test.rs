@@ -6,10 +6,22 @@ use crate::run::{cargo, on_path, root, run};
 pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
     packages::install_missing()?;
     // The end-to-end tests run the binary that people run.
-    run(&mut cargo(&["build", "--locked", "--release", "--package", "softib"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "softib",
+    ]))?;
     let binary = target_folder()?.join("release/softib");
     let mut tests = if on_path("cargo-nextest") {
-        cargo(&["nextest", "run", "--locked", "--workspace", "--no-fail-fast"])
+        cargo(&[
+            "nextest",
+            "run",
+            "--locked",
+            "--workspace",
+            "--no-fail-fast",
+        ])
     } else {
         cargo(&["test", "--locked", "--workspace", "--no-fail-fast"])
     };
@@ -19,7 +31,9 @@ pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
 
 /// Where cargo puts what it builds.
 pub(crate) fn target_folder() -> anyhow::Result<std::path::PathBuf> {
-    let metadata =
-        cargo_metadata::MetadataCommand::new().no_deps().current_dir(root()).exec()?;
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .no_deps()
+        .current_dir(root())
+        .exec()?;
     Ok(metadata.target_directory.into())
 }
