@@ -4,10 +4,10 @@ use softib_wire::bth::Bth;
 use softib_wire::crc::ICRC_LEN;
 use softib_wire::ext::Deth;
 use softib_wire::grh::Grh;
+use softib_wire::ipoib::checksum::{Checksum, checksum};
 use softib_wire::lrh::{Lrh, NextHeader};
 use softib_wire::packet::patch_lengths;
 
-use super::checksum::Sum;
 use super::{Frame, GsoKind, Pool};
 
 /// The packets of a frame: itself, if it is one; else as many as there are segments, each complete
@@ -138,7 +138,7 @@ impl Plan {
             let id = u16::from_be_bytes([network[4], network[5]]).wrapping_add(index as u16);
             network[4..6].copy_from_slice(&id.to_be_bytes());
             network[10..12].fill(0);
-            let sum = Sum::default().add(network).finish();
+            let sum = checksum(network);
             network[10..12].copy_from_slice(&sum.to_be_bytes());
             12..20
         };
@@ -159,11 +159,11 @@ impl Plan {
         }
         let at = self.kind.checksum_offset();
         transport[at..at + 2].fill(0);
-        let sum = Sum::default()
-            .add(&network[addresses])
-            .add_number(u32::from(self.kind.protocol()))
-            .add_number(transport.len() as u32)
-            .add(transport)
+        let sum = Checksum::new()
+            .with(&network[addresses])
+            .with_number(self.kind.protocol().into())
+            .with_number(transport.len())
+            .with(transport)
             .finish_transport();
         transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     }

@@ -1,9 +1,9 @@
 //! Makes the octets that leave: everything that could wait until now.
 
 use softib_wire::crc;
+use softib_wire::ipoib::checksum::Checksum;
 use softib_wire::lrh::Lrh;
 
-use super::checksum::Sum;
 use super::cut::{Plan, bth_offset, cut};
 use super::{Crc, Frame, Pool};
 
@@ -82,6 +82,6 @@ fn complete_checksum(frame: &Frame, packet: &mut [u8]) {
         // see a wrong checksum.
         return;
     }
-    let sum = Sum::default().add(&packet[start..end]).finish_transport();
+    let sum = Checksum::new().with(&packet[start..end]).finish_transport();
     packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }

@@ -14,7 +14,6 @@
 //! the adapter still undone ([`Offload`]). [`cut`] and [`finish`] do all that when octets leave the
 //! process, and the octets are the same whenever it is done.
 
-mod checksum;
 mod cut;
 mod finish;
 mod offload;

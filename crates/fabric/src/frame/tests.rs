@@ -9,6 +9,7 @@ use etherparse::{
 };
 use proptest::prelude::*;
 use softib_wire::addr::{Lid, Psn, Qpn};
+use softib_wire::ipoib::checksum::Checksum;
 use softib_wire::packet::{Form, Packet, UdHeaders};
 
 use super::*;
@@ -372,11 +373,11 @@ proptest! {
         let at = start + if tcp { 16 } else { 6 };
         // What Linux leaves there: the sum over the pseudo header, not complemented.
         let addresses = if ipv6 { &ip[8..40] } else { &ip[12..20] };
-        let pseudo = !checksum::Sum::default()
-            .add(addresses)
-            .add_number(u32::from(kind.protocol()))
-            .add_number((ip.len() - start) as u32)
-            .finish();
+        let pseudo = Checksum::new()
+            .with(addresses)
+            .with_number(kind.protocol().into())
+            .with_number(ip.len() - start)
+            .partial();
         ip[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
         let mut frame = Pool::new().frame_from(&ip);
         frame.set_offload(Some(Offload {

@@ -37,19 +37,21 @@ impl Checksum {
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
         let mut sum = self.0;
-        let mut words = bytes.chunks_exact(4);
+        let (words, rest) = bytes.as_chunks::<8>();
         // 32 bits at a time: 2^32 of them fit the 64 bits.
-        for word in &mut words {
-            sum += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+        for &word in words {
+            let word = u64::from_be_bytes(word);
+            sum += (word >> 32) + (word & 0xFFFF_FFFF);
         }
-        let mut last = [0; 4];
-        let rest = words.remainder();
+        let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        sum += u64::from(u32::from_be_bytes(last));
-        Self(sum)
+        let last = u64::from_be_bytes(last);
+        Self(sum + (last >> 32) + (last & 0xFFFF_FFFF))
     }
 
-    fn with_number(self, number: usize) -> Self {
+    /// Adds a number of a pseudo header.
+    #[must_use]
+    pub const fn with_number(self, number: usize) -> Self {
         Self(self.0 + number as u64)
     }
 
@@ -69,6 +71,16 @@ impl Checksum {
     #[must_use]
     pub const fn finish(self) -> u16 {
         !self.partial()
+    }
+
+    /// As [`finish`](Self::finish), for a transport header, where 0 says "none" (RFC 768); the
+    /// other zero of ones' complement stands for it.
+    #[must_use]
+    pub const fn finish_transport(self) -> u16 {
+        match self.finish() {
+            0 => 0xFFFF,
+            sum => sum,
+        }
     }
 }
 
