@@ -95,7 +95,10 @@ impl Subnet {
                 mtu: port.mtu().octets(),
                 pkeys: valid_pkeys(port),
                 peer: cable.map(|(cable, end)| self.port_name(cable.at(end.other()))),
-                impairment: cable.and_then(|(cable, _)| describe(cable.link.impairment())),
+                impairment: cable
+                    .map(|(cable, _)| cable.link.impairment())
+                    .filter(|impairment| !impairment.is_ideal())
+                    .map(Impairment::to_string),
             })
         };
         NodeRow {
@@ -536,32 +539,4 @@ fn ip_name(mgid: Gid) -> Option<String> {
             std::net::Ipv6Addr::from(octets).to_string()
         }
     })
-}
-
-/// `loss 1% delay 2ms rate 10G`; `None`: the cable does nothing.
-fn describe(impairment: &Impairment) -> Option<String> {
-    let mut words = Vec::new();
-    for (name, part) in [
-        ("loss", impairment.loss),
-        ("corrupt", impairment.corrupt),
-        ("duplicate", impairment.duplicate),
-        ("reorder", impairment.reorder),
-    ] {
-        if part > 0.0 {
-            words.push(format!("{name} {}%", part * 100.0));
-        }
-    }
-    for (name, time) in [("delay", impairment.delay), ("jitter", impairment.jitter)] {
-        if !time.is_zero() {
-            words.push(format!("{name} {time:?}"));
-        }
-    }
-    if let Some(rate) = impairment.rate {
-        words.push(match rate {
-            1_000_000_000.. => format!("rate {}G", rate as f64 / 1e9),
-            1_000_000.. => format!("rate {}M", rate as f64 / 1e6),
-            _ => format!("rate {}k", rate as f64 / 1e3),
-        });
-    }
-    (!words.is_empty()).then(|| words.join(" "))
 }

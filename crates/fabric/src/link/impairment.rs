@@ -1,5 +1,7 @@
 //! What a link does to packets on purpose.
 
+use std::fmt;
+
 use softib_wire::time::Duration;
 
 /// What a link does to each packet, in both directions. The default does nothing: an ideal link.
@@ -26,6 +28,26 @@ impl Impairment {
     #[must_use]
     pub fn is_ideal(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What it does, by the names that lab files and the command line have for it, and as they write
+    /// it: `("loss", "1%")`, `("delay", "2ms")`, `("rate", "10G")`.
+    #[must_use]
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let parts = [
+            ("loss", self.loss),
+            ("corrupt", self.corrupt),
+            ("duplicate", self.duplicate),
+            ("reorder", self.reorder),
+        ];
+        let times = [("delay", self.delay), ("jitter", self.jitter)];
+        let parts = parts.into_iter().filter(|(_, part)| *part > 0.0);
+        let times = times.into_iter().filter(|(_, time)| !time.is_zero());
+        parts
+            .map(|(name, part)| (name, show_part(part)))
+            .chain(times.map(|(name, time)| (name, show_time(time))))
+            .chain(self.rate.map(|rate| ("rate", show_rate(rate))))
+            .collect()
     }
 
     /// How long `octets` take to be put on the link.
@@ -62,9 +84,64 @@ impl Impairment {
     }
 }
 
+/// As the command line writes it: `loss 1% delay 2ms rate 10G`.
+impl fmt::Display for Impairment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.settings().into_iter();
+        let words: Vec<_> = settings
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+fn show_part(part: f64) -> String {
+    // 0.07 * 100 is a little more than 7.
+    format!("{}%", (part * 1e12).round() / 1e10)
+}
+
+fn show_time(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    let (unit, length) = [
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+        ("ns", 1),
+    ]
+    .into_iter()
+    .find(|(_, length)| nanos.is_multiple_of(*length))
+    .unwrap_or(("ns", 1));
+    format!("{}{unit}", nanos / length)
+}
+
+fn show_rate(bits: u64) -> String {
+    let units = [
+        ("T", 1_000_000_000_000),
+        ("G", 1_000_000_000),
+        ("M", 1_000_000),
+        ("k", 1_000),
+    ];
+    match units.iter().find(|(_, size)| bits.is_multiple_of(*size)) {
+        Some((unit, size)) => format!("{}{unit}", bits / size),
+        None => format!("{}k", bits as f64 / 1e3),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shown() {
+        let impairment = Impairment {
+            loss: 0.07,
+            delay: Duration::from_micros(1500),
+            rate: Some(2_500_000_000),
+            ..Impairment::default()
+        };
+        assert_eq!(impairment.to_string(), "loss 7% delay 1500us rate 2500M");
+        assert_eq!(Impairment::default().to_string(), "");
+    }
 
     #[test]
     fn times() {

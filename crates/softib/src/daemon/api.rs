@@ -17,7 +17,7 @@ use axum::{Json, Router};
 use hyper::body::Frame;
 use softib_host::HostError;
 use softib_host::capture::{Capture, write};
-use softib_subnet::spec::{LinkSpec, NodeKind};
+use softib_subnet::spec::NodeKind;
 use softib_subnet::view::SubnetView;
 
 use super::messages::{
@@ -26,7 +26,6 @@ use super::messages::{
 use super::places;
 use super::state::State;
 use crate::lab::place::PortPlace;
-use crate::lab::quantity::impairments;
 
 pub(super) fn router(state: Arc<State>) -> Router {
     Router::new()
@@ -116,7 +115,7 @@ async fn link(
         a: places::show(spec, link.a),
         b: places::show(spec, link.b),
         up: link.up,
-        impairment: show_impairment(link),
+        impairment: link.impairment.to_string(),
     }))
 }
 
@@ -200,15 +199,6 @@ impl HttpBody for CaptureBody {
         }
         Poll::Ready(Some(Ok(Frame::data(octets.into()))))
     }
-}
-
-/// What a cable does to packets, as the command line writes it.
-fn show_impairment(link: &LinkSpec) -> String {
-    let words: Vec<_> = impairments(&link.impairment)
-        .into_iter()
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    words.join(" ")
 }
 
 /// A status code with a sentence.

@@ -4,7 +4,6 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
-use softib_subnet::spec::Impairment;
 use softib_wire::addr::{Guid, PKey};
 use softib_wire::units::Mtu;
 use thiserror::Error;
@@ -169,76 +168,12 @@ pub fn address(text: &str) -> Result<(IpAddr, u8)> {
         })
 }
 
-/// What a cable does to packets, each with its name as lab files and `softib link set` have it.
-#[must_use]
-pub fn impairments(impairment: &Impairment) -> Vec<(&'static str, String)> {
-    let Impairment {
-        loss,
-        corrupt,
-        duplicate,
-        reorder,
-        delay,
-        jitter,
-        rate,
-    } = *impairment;
-    let parts = [
-        ("loss", loss),
-        ("corrupt", corrupt),
-        ("duplicate", duplicate),
-        ("reorder", reorder),
-    ];
-    let times = [("delay", delay), ("jitter", jitter)];
-    let parts = parts.into_iter().filter(|(_, part)| *part > 0.0);
-    let times = times.into_iter().filter(|(_, time)| !time.is_zero());
-    parts
-        .map(|(name, part)| (name, show_loss(part)))
-        .chain(times.map(|(name, time)| (name, show_time(time))))
-        .chain(rate.map(|rate| ("rate", show_rate(rate))))
-        .collect()
-}
-
 /// A decimal or, behind `0x`, hexadecimal number.
 pub(crate) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
-}
-
-/// Shows a loss the way [`loss`] reads it.
-#[must_use]
-pub fn show_loss(loss: f64) -> String {
-    format!("{}%", loss * 100.0)
-}
-
-/// Shows a time the way [`time`] reads it.
-#[must_use]
-pub fn show_time(time: Duration) -> String {
-    let nanos = time.as_nanos();
-    let (unit, length) = [
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1_000),
-        ("ns", 1),
-    ]
-    .into_iter()
-    .find(|(_, length)| nanos.is_multiple_of(*length))
-    .unwrap_or(("ns", 1));
-    format!("{}{unit}", nanos / length)
-}
-
-/// Shows a rate the way [`rate`] reads it.
-#[must_use]
-pub fn show_rate(bits: u64) -> String {
-    let (unit, size) = [
-        ("T", 1_000_000_000_000),
-        ("G", 1_000_000_000),
-        ("M", 1_000_000),
-    ]
-    .into_iter()
-    .find(|(_, size)| bits.is_multiple_of(*size))
-    .unwrap_or(("k", 1_000));
-    format!("{}{unit}", bits / size)
 }
 
 /// A number of digits with a point at most: not `inf`, `nan`, `1e9` or `-1`, which `f64` also reads.
@@ -266,6 +201,8 @@ fn bad(value: &str, what: &'static str, help: &'static str) -> BadQuantity {
 
 #[cfg(test)]
 mod tests {
+    use softib_subnet::spec::Impairment;
+
     use super::*;
 
     #[test]
@@ -313,14 +250,23 @@ mod tests {
         }
     }
 
+    /// What shows a cable's settings writes them in this spelling.
     #[test]
     fn shown_as_read() {
-        for text in ["2ms", "10us", "1s", "250ns", "1500ms"] {
-            assert_eq!(show_time(time(text).unwrap()), text);
+        for (key, texts) in [
+            ("loss", &["1%", "7%", "0.5%", "12.345%", "100%"][..]),
+            ("delay", &["2ms", "10us", "1s", "250ns", "1500ms"]),
+            ("rate", &["10G", "2500M", "100M", "3k", "1.5k"]),
+        ] {
+            for text in texts {
+                let mut impairment = Impairment::default();
+                match key {
+                    "loss" => impairment.loss = loss(text).unwrap(),
+                    "delay" => impairment.delay = time(text).unwrap(),
+                    _ => impairment.rate = Some(rate(text).unwrap()),
+                }
+                assert_eq!(impairment.settings(), [(key, (*text).to_owned())]);
+            }
         }
-        for text in ["10G", "2500M", "100M", "3k"] {
-            assert_eq!(show_rate(rate(text).unwrap()), text);
-        }
-        assert_eq!(show_loss(0.01), "1%");
     }
 }

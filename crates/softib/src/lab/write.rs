@@ -9,8 +9,6 @@ use softib_subnet::spec::{
 };
 use softib_wire::units::Mtu;
 
-use super::quantity::impairments;
-
 /// The subnet as a TOML lab file. Host n has the address 10.0.0.0 + n.
 ///
 /// # Errors
@@ -67,7 +65,7 @@ pub fn toml(spec: &SubnetSpec, out: &mut impl Write) -> fmt::Result {
             end(spec, link.a),
             end(spec, link.b)
         )?;
-        for (key, value) in impairments(&link.impairment) {
+        for (key, value) in link.impairment.settings() {
             writeln!(out, "{key} = \"{value}\"")?;
         }
         if !link.up {
