@@ -1,7 +1,7 @@
 //! How reasons to drop something are declared.
 //!
 //! Every crate that refuses packets or MADs has a list of reasons, one for each check. It is declared
-//! with [`reasons!`](crate::reasons), so that everywhere a reason has a name for tables, says what it
+//! with [`reasons!`](crate::reasons!), so that everywhere a reason has a name for tables, says what it
 //! means by its doc comment, and has a counter.
 
 /// Declares an enum of reasons to drop something, and a struct with a counter for each.

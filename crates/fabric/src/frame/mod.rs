@@ -11,7 +11,7 @@
 //!
 //! What can wait, waits. A packet frame is made without its CRCs ([`Crc::Late`]), with the virtual
 //! lane beside it instead of in it, and with the checksum and the cutting that the IP stack left to
-//! the adapter still undone ([`Offload`]). [`cut`] and [`finish`] do all that when octets leave the
+//! the adapter still undone ([`Offload`]). [`cut()`] and [`finish()`] do all that when octets leave the
 //! process, and the octets are the same whenever it is done.
 
 mod cut;
