@@ -73,7 +73,8 @@ fn complete_checksum(frame: &Frame, packet: &mut [u8]) {
     }
     let padding = bth_offset(packet)
         .filter(|&bth| bth < ip)
-        .map_or(0, |bth| usize::from(packet[bth + 1] >> 4 & 3));
+        .and_then(|bth| packet.get(bth + 1))
+        .map_or(0, |flags| usize::from(flags >> 4 & 3));
     let end = packet.len().saturating_sub(padding);
     let start = ip + usize::from(offload.checksum_start);
     let at = start + usize::from(offload.checksum_offset);

@@ -315,6 +315,21 @@ impl Send {
     }
 }
 
+/// A header that ends before the octet that says how much padding there is.
+#[test]
+fn an_offload_behind_half_a_header() {
+    let mut frame = Pool::new().frame_from(&[0, 106, 0, 0, 0, 0, 0, 0, 0]);
+    frame.pop_front(9);
+    frame.set_offload(Some(Offload {
+        needs_checksum: true,
+        checksum_start: 0,
+        checksum_offset: 0,
+        gso: None,
+    }));
+    frame.push_front(9);
+    assert!(finish(&frame).len() > 9);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
