@@ -56,6 +56,30 @@ impl ParseError {
     }
 }
 
+/// A Set asks for what cannot be: status 7, "invalid field" (IBA 13.4.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{field} is {value:#x}, expected {expected}")]
+pub struct InvalidField {
+    /// The field, with its attribute: `"PortInfo.LID"`.
+    pub field: &'static str,
+    /// What the Set holds.
+    pub value: u64,
+    /// What would be right.
+    pub expected: &'static str,
+}
+
+impl InvalidField {
+    /// `field` cannot be `value`.
+    #[must_use]
+    pub const fn new(field: &'static str, value: u64, expected: &'static str) -> Self {
+        Self {
+            field,
+            value,
+            expected,
+        }
+    }
+}
+
 /// A value that a field's type refuses, before it is known which field that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadField {

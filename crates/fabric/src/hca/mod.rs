@@ -20,6 +20,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use softib_wire::addr::{Gid, Guid, Lid, QKey, Vl};
+use softib_wire::error::InvalidField;
 use softib_wire::mad::tables::VlArbBlock;
 use softib_wire::time::Instant;
 
@@ -32,7 +33,7 @@ use crate::drop::DropReason;
 use crate::event::{NodeEvent, VlMask};
 use crate::frame::Frame;
 use crate::port::output::Output;
-use crate::port::{InvalidField, Port, PortConfig, Role};
+use crate::port::{Port, PortConfig, Role};
 use cq::Cq;
 use qp::Qp;
 use table::{Groups, QpTable};

@@ -1,34 +1,12 @@
 //! PortInfo of a port, read and written (IBA 14.2.5.6).
 
 use softib_wire::addr::{Gid, Lid, MKey, Sl};
+use softib_wire::error::InvalidField;
 use softib_wire::mad::port_info::{PortCapabilities, PortCapabilities2, PortInfo};
 use softib_wire::units::{PhysState, PortState};
-use thiserror::Error;
 
 use super::{LinkEvent, LinkState, Port, PortConfig, Role, Transition};
 use crate::event::NodeEvent;
-
-/// A Set asks for what cannot be: status 7, "invalid field" (IBA 13.4.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{field} is {value:#x}, expected {expected}")]
-pub struct InvalidField {
-    /// The field.
-    pub field: &'static str,
-    /// What it held.
-    pub value: u64,
-    /// What would be right.
-    pub expected: &'static str,
-}
-
-impl InvalidField {
-    pub(crate) const fn new(field: &'static str, value: u64, expected: &'static str) -> Self {
-        Self {
-            field,
-            value,
-            expected,
-        }
-    }
-}
 
 /// PortInfo of a port that nobody has set anything of.
 pub(super) fn initial(role: Role, config: &PortConfig) -> PortInfo {

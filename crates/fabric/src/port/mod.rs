@@ -10,6 +10,7 @@ mod pkeys;
 mod state;
 
 use softib_wire::addr::{Gid, Guid, Lid, PKey, QKey, Sl, Vl};
+use softib_wire::error::InvalidField;
 use softib_wire::mad::port_info::{PortCapabilities, PortInfo};
 use softib_wire::mad::tables::{GuidBlock, PKeyBlock, SlToVl};
 use softib_wire::time::Duration;
@@ -17,7 +18,6 @@ use softib_wire::units::{self, Mtu};
 use std::collections::VecDeque;
 
 pub use counters::PortCounters;
-pub use info::InvalidField;
 pub use pkeys::PKeyTable;
 pub use state::{LinkEvent, LinkState, Transition};
 

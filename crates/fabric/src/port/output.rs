@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
+use softib_wire::error::InvalidField;
 use softib_wire::mad::tables::{VlArbBlock, VlWeight};
 use softib_wire::time::{Duration, Instant};
 
 use crate::drop::DropReason;
 use crate::event::VlMask;
 use crate::frame::Frame;
-use crate::port::InvalidField;
 
 /// A frame in a queue, with what its owner wants to know when it leaves.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use softib_wire::addr::{Guid, Lid, Psn, Vl};
+use softib_wire::error::InvalidField;
 use softib_wire::mad::node::SwitchInfo;
 use softib_wire::mad::tables::{SlToVl, VlArbBlock};
 use softib_wire::time::Instant;
@@ -25,7 +26,7 @@ use crate::event::{NodeEvent, VlMask};
 use crate::frame::Frame;
 use crate::management::ManagementFrame;
 use crate::port::output::Output;
-use crate::port::{InvalidField, Port, PortConfig, Role};
+use crate::port::{Port, PortConfig, Role};
 
 /// What a switch is made with.
 #[derive(Debug, Clone)]

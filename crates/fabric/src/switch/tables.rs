@@ -1,9 +1,8 @@
 //! A switch's forwarding tables (IBA 14.2.5.10, 14.2.5.12), as large as what was written to them.
 
 use softib_wire::addr::Lid;
+use softib_wire::error::InvalidField;
 use softib_wire::mad::tables::{LinearBlock, MulticastBlock};
-
-use crate::port::InvalidField;
 
 /// "No port".
 const NONE: u8 = 0xFF;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use softib_wire::addr::{Gid, Guid, Lid, MKey, PKey, Sl, Vl};
+use softib_wire::error::InvalidField;
 use softib_wire::mad::description::NodeDescription;
 use softib_wire::mad::node::{NodeInfo, SwitchInfo};
 use softib_wire::mad::port_info::{PortCapabilities, PortCapabilities2, PortInfo};
@@ -12,7 +13,7 @@ use softib_wire::mad::tables::{
 use softib_wire::time::Instant;
 use softib_wire::units::{Mtu, NodeType, PhysState, PortState};
 
-use super::{Counters, InvalidField, ManagedNode};
+use super::{Counters, ManagedNode};
 
 #[derive(Debug)]
 pub(crate) struct FakeNode {
@@ -172,12 +173,7 @@ fn guid(port: u8) -> Guid {
 }
 
 fn no_such(attribute: &'static str) -> InvalidField {
-    InvalidField {
-        attribute,
-        field: "modifier",
-        value: 0,
-        expected: "one that is there",
-    }
+    InvalidField::new(attribute, 0, "one that is there")
 }
 
 /// Writes to what is there.

@@ -12,6 +12,7 @@ pub mod pma;
 pub mod sma;
 pub mod smi;
 
+use softib_wire::error::InvalidField;
 use softib_wire::mad::description::NodeDescription;
 use softib_wire::mad::node::{NodeInfo, SwitchInfo};
 use softib_wire::mad::port_info::PortInfo;
@@ -19,24 +20,9 @@ use softib_wire::mad::tables::{
     GuidBlock, LinearBlock, MulticastBlock, PKeyBlock, SlToVl, VlArbBlock,
 };
 use softib_wire::time::Instant;
-use thiserror::Error;
 
 pub use pma::{Counters, Pma};
 pub use sma::{Sma, SmaEvent, Trap};
-
-/// A value that a node cannot take.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{attribute}.{field} is {value:#x}, expected {expected}")]
-pub struct InvalidField {
-    /// The attribute, e.g. `"PortInfo"`.
-    pub attribute: &'static str,
-    /// The field in it.
-    pub field: &'static str,
-    /// What a Set held.
-    pub value: u64,
-    /// What would be right.
-    pub expected: &'static str,
-}
 
 /// What the agents need of a node: a channel adapter or a switch, whose port 0 answers for it.
 ///

@@ -12,9 +12,10 @@ use softib_fabric::management::{ManagementSend, Route};
 use softib_fabric::port::{Port, PortConfig, PortCounters};
 use softib_fabric::switch::{Switch, SwitchConfig};
 use softib_fabric::{NodeEvent, hca};
-use softib_mgmt::agents::{Counters, InvalidField, ManagedNode};
+use softib_mgmt::agents::{Counters, ManagedNode};
 use softib_mgmt::mad::{Endpoint, GlobalRoute, Mad};
 use softib_wire::addr::{Guid, Lid, QKey, Qpn};
+use softib_wire::error::InvalidField;
 use softib_wire::grh::Grh;
 use softib_wire::mad::description::NodeDescription;
 use softib_wire::mad::node::{NodeInfo, SwitchInfo};
@@ -359,24 +360,13 @@ fn way_back(grh: &Grh) -> GlobalRoute {
     }
 }
 
-fn invalid(bad: softib_fabric::port::InvalidField) -> InvalidField {
-    let (attribute, field) = bad.field.split_once(['.', ' ']).unwrap_or((bad.field, ""));
-    InvalidField {
-        attribute,
-        field,
-        value: bad.value,
-        expected: bad.expected,
-    }
-}
-
 /// The node has no such port or table.
 fn absent(attribute: &'static str, port: u8) -> InvalidField {
-    InvalidField {
+    InvalidField::new(
         attribute,
-        field: "attribute modifier",
-        value: port.into(),
-        expected: "a port or table that the node has",
-    }
+        port.into(),
+        "of a port or table that the node has",
+    )
 }
 
 impl ManagedNode for Device {
@@ -421,8 +411,8 @@ impl ManagedNode for Device {
     ) -> Result<(), InvalidField> {
         let found = self
             .port_mut(port)
-            .ok_or_else(|| absent("PortInfo", port))?;
-        found.set_port_info(info).map_err(invalid)
+            .ok_or_else(|| absent("PortInfo port", port))?;
+        found.set_port_info(info)
     }
 
     fn switch_info(&self) -> Option<SwitchInfo> {
@@ -434,8 +424,8 @@ impl ManagedNode for Device {
 
     fn set_switch_info(&mut self, _now: Instant, info: &SwitchInfo) -> Result<(), InvalidField> {
         match self {
-            Self::Adapter(_) => Err(absent("SwitchInfo", 0)),
-            Self::Switch(switch) => switch.set_switch_info(info).map_err(invalid),
+            Self::Adapter(_) => Err(absent("SwitchInfo port", 0)),
+            Self::Switch(switch) => switch.set_switch_info(info),
         }
     }
 
@@ -452,8 +442,8 @@ impl ManagedNode for Device {
     ) -> Result<(), InvalidField> {
         let found = self
             .port_mut(port)
-            .ok_or_else(|| absent("GUIDInfo", port))?;
-        found.set_guid_block(block, guids).map_err(invalid)
+            .ok_or_else(|| absent("GUIDInfo port", port))?;
+        found.set_guid_block(block, guids)
     }
 
     fn pkey_block(&self, port: u8, block: u16) -> Option<PKeyBlock> {
@@ -469,8 +459,8 @@ impl ManagedNode for Device {
     ) -> Result<(), InvalidField> {
         let found = self
             .port_mut(port)
-            .ok_or_else(|| absent("P_KeyTable", port))?;
-        found.set_pkey_block(block, pkeys).map_err(invalid)
+            .ok_or_else(|| absent("P_KeyTable port", port))?;
+        found.set_pkey_block(block, pkeys)
     }
 
     fn sl_to_vl(&self, input: u8, output: u8) -> Option<SlToVl> {
@@ -490,11 +480,11 @@ impl ManagedNode for Device {
         match self {
             Self::Adapter(adapter) => {
                 let port = adapter.hca.port_mut(output);
-                port.ok_or_else(|| absent("SLtoVLMappingTable", output))?
+                port.ok_or_else(|| absent("SLtoVLMappingTable port", output))?
                     .set_sl_to_vl(*lanes);
                 Ok(())
             }
-            Self::Switch(switch) => switch.set_sl_to_vl(input, output, *lanes).map_err(invalid),
+            Self::Switch(switch) => switch.set_sl_to_vl(input, output, *lanes),
         }
     }
 
@@ -516,7 +506,6 @@ impl ManagedNode for Device {
             Self::Adapter(adapter) => adapter.hca.set_vl_arb(port, block, weights),
             Self::Switch(switch) => switch.set_vl_arb(port, block, weights),
         }
-        .map_err(invalid)
     }
 
     fn linear_block(&self, block: u16) -> Option<LinearBlock> {
@@ -533,11 +522,8 @@ impl ManagedNode for Device {
         ports: &LinearBlock,
     ) -> Result<(), InvalidField> {
         match self {
-            Self::Adapter(_) => Err(absent("LinearForwardingTable", 0)),
-            Self::Switch(switch) => switch
-                .linear_fdb_mut()
-                .set_block(block, ports)
-                .map_err(invalid),
+            Self::Adapter(_) => Err(absent("LinearForwardingTable port", 0)),
+            Self::Switch(switch) => switch.linear_fdb_mut().set_block(block, ports),
         }
     }
 
@@ -556,11 +542,8 @@ impl ManagedNode for Device {
         masks: &MulticastBlock,
     ) -> Result<(), InvalidField> {
         match self {
-            Self::Adapter(_) => Err(absent("MulticastForwardingTable", 0)),
-            Self::Switch(switch) => switch
-                .multicast_fdb_mut()
-                .set_block(block, position, masks)
-                .map_err(invalid),
+            Self::Adapter(_) => Err(absent("MulticastForwardingTable port", 0)),
+            Self::Switch(switch) => switch.multicast_fdb_mut().set_block(block, position, masks),
         }
     }
 

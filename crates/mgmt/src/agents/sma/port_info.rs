@@ -1,10 +1,9 @@
 //! What a Set(PortInfo) may change, and to what (IBA 14.2.5.6).
 
 use softib_wire::addr::Lid;
+use softib_wire::error::InvalidField;
 use softib_wire::mad::port_info::{MODIFIER_EXTENDED_SPEEDS, PortInfo};
 use softib_wire::units::{PhysState, PortState};
-
-use crate::agents::InvalidField;
 
 /// What kind of port it is: fields that one has, another ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,17 +64,25 @@ pub(super) fn merge(
 fn merge_address(info: &mut PortInfo, asked: &PortInfo) -> Result<(), InvalidField> {
     let unicast_or_none = |lid: Lid| lid == Lid::NONE || lid.is_unicast();
     if !unicast_or_none(asked.lid) {
-        return Err(invalid("lid", asked.lid.bits(), "a unicast LID, or 0"));
+        return Err(invalid(
+            "PortInfo.LID",
+            asked.lid.bits(),
+            "a unicast LID, or 0",
+        ));
     }
     if !unicast_or_none(asked.master_sm_lid) {
         let value = asked.master_sm_lid.bits();
-        return Err(invalid("master_sm_lid", value, "a unicast LID, or 0"));
+        return Err(invalid(
+            "PortInfo.MasterSMLID",
+            value,
+            "a unicast LID, or 0",
+        ));
     }
     // IBA 4.1.3: the low LMC bits of the base LID are zero.
     let mask = (1_u16 << asked.lmc) - 1;
     if asked.lid.bits() & mask != 0 {
         let expected = "a base LID with as many low zero bits as the LMC says";
-        return Err(invalid("lid", asked.lid.bits(), expected));
+        return Err(invalid("PortInfo.LID", asked.lid.bits(), expected));
     }
     info.m_key = asked.m_key;
     info.m_key_protect = asked.m_key_protect;
@@ -109,7 +116,7 @@ fn merge_link(
         widths if widths & !now.link_width_supported == 0 => info.link_width_enabled = widths,
         widths => {
             return Err(invalid(
-                "link_width_enabled",
+                "PortInfo.LinkWidthEnabled",
                 widths,
                 "widths that it supports",
             ));
@@ -121,7 +128,7 @@ fn merge_link(
         speeds if speeds & !now.link_speed_supported == 0 => info.link_speed_enabled = speeds,
         speeds => {
             return Err(invalid(
-                "link_speed_enabled",
+                "PortInfo.LinkSpeedEnabled",
                 speeds,
                 "speeds that it supports",
             ));
@@ -138,26 +145,30 @@ fn merge_link(
             }
             speeds => {
                 let expected = "speeds that it supports";
-                return Err(invalid("link_speed_ext_enabled", speeds, expected));
+                return Err(invalid("PortInfo.LinkSpeedExtEnabled", speeds, expected));
             }
         }
     }
     match asked.link_down_default {
         0 => {}
         1 | 2 => info.link_down_default = asked.link_down_default,
-        other => return Err(invalid("link_down_default", other, "0, 1 or 2")),
+        other => return Err(invalid("PortInfo.LinkDownDefaultState", other, "0, 1 or 2")),
     }
     if let Some(mtu) = asked.neighbor_mtu {
         if now.mtu_cap.is_some_and(|cap| mtu > cap) {
             let expected = "an MTU that the port can do";
-            return Err(invalid("neighbor_mtu", mtu.code(), expected));
+            return Err(invalid("PortInfo.NeighborMTU", mtu.code(), expected));
         }
         info.neighbor_mtu = Some(mtu);
     }
     if asked.operational_vls != 0 {
         if asked.operational_vls > now.vl_cap {
             let expected = "no more VLs than the port has";
-            return Err(invalid("operational_vls", asked.operational_vls, expected));
+            return Err(invalid(
+                "PortInfo.OperationalVLs",
+                asked.operational_vls,
+                expected,
+            ));
         }
         info.operational_vls = asked.operational_vls;
     }
@@ -185,7 +196,7 @@ fn merge_state(info: &mut PortInfo, now: &PortInfo, asked: &PortInfo) -> Result<
         (Armed, Armed) | (Active | ActiveDefer, Active) => NoChange,
         (_, other) => {
             let expected = "NoChange, Down, Armed from Init, or Active from Armed";
-            return Err(invalid("port_state", other.code(), expected));
+            return Err(invalid("PortInfo.PortState", other.code(), expected));
         }
     };
     let may_command = matches!(asked.port_state, NoChange | Down);
@@ -196,17 +207,16 @@ fn merge_state(info: &mut PortInfo, now: &PortInfo, asked: &PortInfo) -> Result<
         }
         other => {
             let expected = "0 to 3, with port_state NoChange or Down";
-            return Err(invalid("phys_state", other.code(), expected));
+            return Err(invalid(
+                "PortInfo.PortPhysicalState",
+                other.code(),
+                expected,
+            ));
         }
     };
     Ok(())
 }
 
 fn invalid(field: &'static str, value: impl Into<u64>, expected: &'static str) -> InvalidField {
-    InvalidField {
-        attribute: "PortInfo",
-        field,
-        value: value.into(),
-        expected,
-    }
+    InvalidField::new(field, value.into(), expected)
 }

@@ -1,6 +1,7 @@
 //! What the agent does with each attribute (IBA 14.2.5).
 
 use softib_wire::ParseError;
+use softib_wire::error::InvalidField;
 use softib_wire::mad::attribute::{self, Attribute};
 use softib_wire::mad::node::SwitchInfo;
 use softib_wire::mad::port_info::PortInfo;
@@ -13,7 +14,7 @@ use softib_wire::units::NodeType;
 use super::keys::Access;
 use super::port_info::{PortKind, merge};
 use super::{Request, Sma, SmaEvent};
-use crate::agents::{InvalidField, ManagedNode};
+use crate::agents::ManagedNode;
 
 type Data = [u8; 64];
 /// The status of the answer and the attribute in it.
