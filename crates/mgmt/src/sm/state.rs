@@ -102,7 +102,8 @@ Yield       .           .           .           Standby
         for transition in TRANSITIONS {
             write!(table, "\n{:12}", format!("{transition:?}")).unwrap();
             for state in STATES {
-                let cell = next(state, transition).map_or_else(|| ".".to_owned(), |next| format!("{next:?}"));
+                let cell = next(state, transition)
+                    .map_or_else(|| ".".to_owned(), |next| format!("{next:?}"));
                 write!(table, "{cell:12}").unwrap();
             }
         }
