@@ -133,8 +133,10 @@ impl SubnetManager {
         }
         watch.next_poll = now + self.config.standby_poll;
         watch.misses += 1;
-        let (port, misses) = (watch.port, watch.misses);
+        let (port, misses, guid) = (watch.port, watch.misses, watch.info.guid);
         if misses > self.config.standby_misses {
+            // What it said of itself is no longer so. If it lives after all, discovery asks it again.
+            self.others.remove(&guid);
             self.change_state(now, Transition::MasterLost);
             return;
         }

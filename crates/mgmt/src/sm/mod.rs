@@ -253,10 +253,12 @@ impl SubnetManager {
             return Some(Instant::ZERO);
         }
         let held = self.multicast.held.front().map(|held| held.until);
-        let pending = self
-            .pending
-            .due()
-            .filter(|_| self.phase == Phase::Idle && self.state != SmState::NotActive);
+        // A sweep begins only when nothing is under way: until then its time is no deadline.
+        let pending = self.pending.due().filter(|_| {
+            self.phase == Phase::Idle
+                && self.smps.is_idle()
+                && matches!(self.state, SmState::Discovering | SmState::Master)
+        });
         [
             self.smps.poll_timeout(),
             self.next_light_sweep,

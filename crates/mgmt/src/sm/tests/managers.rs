@@ -42,12 +42,13 @@ fn a_master_is_respected_and_followed_when_it_dies() {
     let before = lab.now;
     while lab.manager.state() != SmState::Master {
         lab.step();
+        assert!(
+            lab.now - before < Duration::from_secs(5),
+            "still {:?}: {:?}",
+            lab.manager.state(),
+            lab.events
+        );
     }
-    assert!(
-        lab.now - before < Duration::from_secs(5),
-        "{:?}",
-        lab.now - before
-    );
 }
 
 #[test]
