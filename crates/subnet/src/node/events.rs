@@ -77,8 +77,10 @@ impl Node {
         out.changes.push(NodeChange::Port { port, state });
         if self.is_switch()
             && let Some(own) = self.device.port(0)
+            && own.master_sm().0.is_unicast()
         {
-            // IBA 14.3.4: a switch tells its manager by trap 128.
+            // IBA 14.3.4: a switch tells its manager by trap 128. Before there is one, PortStateChange
+            // tells whoever comes.
             let details = Details::LinkStateChange(LinkStateDetails { lid: own.lid() });
             self.sma.notify(now, &self.device, 0, details);
         }
