@@ -332,7 +332,10 @@ impl Subnet {
     ) -> Result<(), sm::ConfigError> {
         let before = std::mem::replace(&mut self.spec.partitions, partitions);
         let wanted = self.partitions();
-        let seat = self.nodes.iter_mut().position(|node| node.manager.is_some());
+        let seat = self
+            .nodes
+            .iter_mut()
+            .position(|node| node.manager.is_some());
         if let Some(index) = seat
             && let Some(seat) = &mut self.nodes[index].manager
         {
@@ -387,6 +390,20 @@ impl Subnet {
     #[must_use]
     pub fn has_carrier(&self, interface: IfaceRef) -> bool {
         self.interface(interface).is_some_and(|it| it.carrier)
+    }
+
+    /// What an interface counted.
+    #[must_use]
+    pub fn counters(&self, interface: IfaceRef) -> Option<&softib_ipoib::Counters> {
+        self.interface(interface).map(|it| it.ip.counters())
+    }
+
+    /// The subnet manager in figures, if one of ours runs. [`Self::view`] shows more and takes
+    /// longer.
+    #[must_use]
+    pub fn manager(&self) -> Option<sm::view::ManagerView> {
+        let mut seats = self.nodes.iter().filter_map(|node| node.manager.as_ref());
+        seats.next().map(|seat| seat.manager.manager_view())
     }
 
     /// MTU of an interface, in octets.
