@@ -1,7 +1,7 @@
 //! Address resolution for IPv4 (RFC 826, RFC 4391 §9.2): requests go to everybody, answers to who
 //! asked. Both always travel as datagrams, whatever else connects the two (RFC 4755 §7).
 
-use std::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr};
 
 use softib_fabric::hca::Received;
 use softib_wire::ParseError;

@@ -3,7 +3,7 @@
 //! The messages come from the packet's destination, as a router's or the peer's own would: a stack
 //! refuses packets from an address of its own.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use softib_fabric::frame::{Frame, Pool};
 use softib_wire::ipoib::checksum::{Checksum, checksum};

@@ -1,7 +1,7 @@
 //! The interface: what goes in, what comes out, and what it keeps.
 
+use core::net::{IpAddr, Ipv6Addr};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
 
 use softib_fabric::frame::{Frame, Pool};
 use softib_fabric::hca::UdSend;

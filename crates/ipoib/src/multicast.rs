@@ -4,8 +4,8 @@
 //! (RFC 4391 §10). Once it is joined, all others are joined at once, so that one that nobody
 //! answers for delays no other.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use softib_fabric::frame::Frame;
 use softib_mgmt::sa_client::{SaError, SaReply, SaRequest};

@@ -6,7 +6,7 @@
 //! While others are being asked whether they have it, an address of ours is used all the same, as
 //! the host's stack does not wait: the rules for optimistic addresses apply (RFC 4429 §3.3).
 
-use std::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 use softib_fabric::hca::Received;
 use softib_wire::ipoib::ip::{IpHeader, Ipv6Header, protocol, solicited_node};

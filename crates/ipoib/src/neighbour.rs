@@ -6,8 +6,8 @@
 //!
 //! This file knows states and times. What is sent when they change is in `resolve.rs`.
 
+use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use softib_fabric::hca::AddressVector;
 use softib_wire::addr::Qpn;

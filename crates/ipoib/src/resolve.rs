@@ -1,6 +1,6 @@
 //! Who a neighbour is and how to get there: address resolution and path queries, joined.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use softib_fabric::frame::Frame;
 use softib_fabric::hca::AddressVector;

@@ -1,7 +1,7 @@
 //! The host's addresses and routes, as far as they decide where a packet goes on this interface.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// A route of the host that leads over this interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! From the host's IP stack to the queue pair.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use softib_fabric::frame::Frame;
 use softib_fabric::hca::{AddressVector, UdSend};

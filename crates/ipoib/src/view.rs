@@ -1,6 +1,6 @@
 //! What an interface shows of itself.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use softib_mgmt::sa_client::SaError;
 use softib_wire::addr::Gid;

@@ -1,6 +1,6 @@
 //! What happens in a subnet, as typed events: logs, tests and people's screens are made of them.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use softib_mgmt::sm::SmEvent;
 use softib_wire::ipoib::HardwareAddress;

@@ -1,7 +1,7 @@
 //! The subnet: nodes and links, and who is to be called next.
 
+use core::net::IpAddr;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
 use softib_fabric::frame::{Frame, Pool};
 use softib_fabric::link::{End, Link, LinkConfig, LinkNotice};
@@ -414,7 +414,7 @@ impl Subnet {
 
     /// The IPv6 link-local address of an interface, made of its port's GUID.
     #[must_use]
-    pub fn link_local(&self, interface: IfaceRef) -> Option<std::net::Ipv6Addr> {
+    pub fn link_local(&self, interface: IfaceRef) -> Option<core::net::Ipv6Addr> {
         self.interface(interface).map(|it| it.ip.link_local())
     }
 

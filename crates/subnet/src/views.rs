@@ -536,7 +536,7 @@ fn ip_name(mgid: Gid) -> Option<String> {
             let mut octets = [0; 16];
             octets[..2].copy_from_slice(&[0xFF, space.scope()]);
             octets[6..].copy_from_slice(&low);
-            std::net::Ipv6Addr::from(octets).to_string()
+            core::net::Ipv6Addr::from(octets).to_string()
         }
     })
 }

@@ -3,8 +3,8 @@
 //! The link carries what interfaces send as channel adapters and switches would: by DLID and queue
 //! pair, to groups by attachment, with the Q_Key checked. Every packet is logged.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use softib_fabric::frame::{Frame, Offload, Pool};
 use softib_fabric::hca::{Received, UdSend};

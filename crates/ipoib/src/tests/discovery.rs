@@ -1,6 +1,6 @@
 //! Neighbour discovery for IPv6, and duplicate addresses.
 
-use std::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 use etherparse::{SlicedPacket, TransportSlice};
 use softib_fabric::hca::Received;

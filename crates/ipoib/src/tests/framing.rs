@@ -1,7 +1,7 @@
 //! Addresses and framing: requirements of RFC 4391 §6 and §9, bytes compared with a capture of real
 //! adapters.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use etherparse::SlicedPacket;
 use softib_fabric::hca::Received;

@@ -68,9 +68,9 @@ fn arp_flood_is_bounded() {
 fn scans_are_bounded() {
     let mut bench = Bench::running(1);
     for number in 0..3000_u32 {
-        let destination = std::net::Ipv4Addr::from(0x0A00_1000 + number);
+        let destination = core::net::Ipv4Addr::from(0x0A00_1000 + number);
         bench.send(0, &udp(ip("10.0.0.1"), destination.into(), b"x"));
-        let group = std::net::Ipv4Addr::from(0xEF00_0000 + number);
+        let group = core::net::Ipv4Addr::from(0xEF00_0000 + number);
         bench.send(0, &udp(ip("10.0.0.1"), group.into(), b"x"));
     }
     let interface = &bench.nodes[0].interface;

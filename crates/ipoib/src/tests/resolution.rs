@@ -12,7 +12,7 @@ use crate::counters::DropReason;
 use crate::interface::Action;
 use crate::route::Route;
 
-fn v4(text: &str) -> std::net::Ipv4Addr {
+fn v4(text: &str) -> core::net::Ipv4Addr {
     text.parse().unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! A host's side of a node: IPoIB interfaces on queue pairs of the adapter, and their questions to
 //! the subnet administration.
 
+use core::net::IpAddr;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use softib_fabric::frame::Pool;
 use softib_fabric::hca::{CompletionKind, CqId, QpCaps, QpId, QpKind, Status, UdAttributes};

@@ -14,7 +14,7 @@ use super::fake::{Fabric, Lab, three_levels, two_levels};
 
 pub(crate) fn broadcast() -> Gid {
     "ff12:401b:ffff::ffff:ffff"
-        .parse::<std::net::Ipv6Addr>()
+        .parse::<core::net::Ipv6Addr>()
         .map(|ip| Gid::new(ip.octets()))
         .unwrap()
 }
