@@ -16,6 +16,7 @@ mod event;
 mod node;
 pub mod spec;
 mod subnet;
+mod told;
 pub mod topology;
 pub mod view;
 mod views;

@@ -41,7 +41,7 @@ pub struct Subnet {
     deadlines: Deadlines,
     outbox: Outbox,
     /// The latest that the manager told, for people.
-    pub(crate) manager_events: VecDeque<String>,
+    pub(crate) manager_events: VecDeque<(Instant, Box<sm::SmEvent>)>,
     pool: Pool,
     rng: fastrand::Rng,
 }
@@ -550,7 +550,7 @@ impl Subnet {
         for change in out.changes.drain(..) {
             let event = change.at(id);
             if let Event::Manager(told) = &event {
-                self.manager_events.push_back(format!("{now} {told}"));
+                self.manager_events.push_back((now, told.clone()));
                 if self.manager_events.len() > MANAGER_EVENTS {
                     self.manager_events.pop_front();
                 }

@@ -23,8 +23,8 @@ pub struct NodeRow {
 pub struct PortRow {
     /// Number.
     pub port: u8,
-    /// Port GUID.
-    pub guid: String,
+    /// Port GUID; `None` at a switch's external ports, which have none.
+    pub guid: Option<String>,
     /// LID, 0 while there is none.
     pub lid: u16,
     /// Logical state: `Down`, `Init`, `Armed`, `Active`.
@@ -49,7 +49,7 @@ pub struct InterfaceRow {
     /// Host.
     pub host: String,
     /// Interface.
-    pub name: String,
+    pub interface: String,
     /// Whether it is set up by the administrator.
     pub up: bool,
     /// Whether it has carrier.
@@ -92,7 +92,7 @@ pub struct ManagerRow {
     /// `Master`, `Standby` …
     pub state: String,
     /// Port GUID.
-    pub guid: String,
+    pub guid: Option<String>,
     /// LID.
     pub lid: u16,
     /// Priority.
@@ -110,11 +110,20 @@ pub struct ManagerRow {
     /// SMPs sent.
     pub smps: u64,
     /// Latest events, oldest first.
-    pub events: Vec<String>,
+    pub events: Vec<ManagerEventRow>,
+}
+
+/// What a subnet manager found or did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManagerEventRow {
+    /// When, in seconds since the lab started.
+    pub seconds: f64,
+    /// What, in words; nodes and ports by their names.
+    pub event: String,
 }
 
 /// A multicast group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupRow {
     /// MGID.
     pub mgid: String,
@@ -129,13 +138,29 @@ pub struct GroupRow {
     /// MTU in octets.
     pub mtu: usize,
     /// Rate in Gb/s.
-    pub rate: String,
-    /// Members with their join states: `h1 full`.
-    pub members: Vec<String>,
+    pub rate: f64,
+    /// Members.
+    pub members: Vec<MemberRow>,
+}
+
+/// A port in a multicast group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberRow {
+    /// Node, with the port if it has several: `h1`; a port GID if it is none of this lab's.
+    pub port: String,
+    /// Join state: `full`, `non`, `send-only`.
+    pub state: String,
+}
+
+impl core::fmt::Display for MemberRow {
+    /// `h1 full`.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} {}", self.port, self.state)
+    }
 }
 
 /// A path that an interface has in its cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathRow {
     /// Host.
     pub host: String,
@@ -151,8 +176,8 @@ pub struct PathRow {
     pub sl: u8,
     /// Path MTU in octets.
     pub mtu: usize,
-    /// Rate in Gb/s.
-    pub rate: String,
+    /// Rate in Gb/s, once known.
+    pub rate: Option<f64>,
     /// `valid`, `querying`, `stale` or `failed`.
     pub state: String,
     /// Ports that packets leave by, one a hop: `h1[1]`, `s1[2]`.

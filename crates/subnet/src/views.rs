@@ -14,9 +14,10 @@ use softib_wire::units::{PortState, Rate};
 use crate::node::{HostInterface, Node};
 use crate::spec::{IfaceRef, Impairment, NodeId, NodeKind, PortRef};
 use crate::subnet::Subnet;
+use crate::told::Names;
 use crate::view::{
-    Counter, DropRow, GroupRow, InterfaceRow, ManagerRow, NeighbourRow, NodeRow, PathRow,
-    PortCounterRow, PortRow, SubnetView,
+    Counter, DropRow, GroupRow, InterfaceRow, ManagerEventRow, ManagerRow, MemberRow, NeighbourRow,
+    NodeRow, PathRow, PortCounterRow, PortRow, SubnetView,
 };
 
 impl Subnet {
@@ -60,7 +61,7 @@ impl Subnet {
         &self.spec.nodes[node.index()].name
     }
 
-    fn each_node(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+    pub(crate) fn each_node(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         (0..).map(NodeId).zip(&self.nodes)
     }
 
@@ -79,11 +80,7 @@ impl Subnet {
             let cable = cable.map(|(link, end)| (&self.links[link], end));
             Some(PortRow {
                 port: number,
-                guid: if number == 0 || first == 1 {
-                    port.guid().to_string()
-                } else {
-                    String::new()
-                },
+                guid: (number == 0 || first == 1).then(|| port.guid().to_string()),
                 lid: port.lid().bits(),
                 state: format!("{:?}", info.port_state),
                 phys_state: format!("{:?}", info.phys_state),
@@ -123,7 +120,7 @@ impl Subnet {
         ];
         InterfaceRow {
             host: self.name(id).to_owned(),
-            name: it.ip.name().to_owned(),
+            interface: it.ip.name().to_owned(),
             up: it.admin_up,
             carrier: it.carrier,
             ready: it.is_ready(),
@@ -193,7 +190,7 @@ impl Subnet {
             return ManagerRow {
                 node: None,
                 state: "none".to_owned(),
-                guid: String::new(),
+                guid: None,
                 lid: 0,
                 priority: 0,
                 heavy_sweeps: 0,
@@ -209,7 +206,7 @@ impl Subnet {
         ManagerRow {
             node: Some(self.name(id).to_owned()),
             state: format!("{:?}", view.state),
-            guid: view.guid.to_string(),
+            guid: Some(view.guid.to_string()),
             lid: view.lid.bits(),
             priority: view.priority,
             heavy_sweeps: view.heavy_sweeps,
@@ -218,8 +215,19 @@ impl Subnet {
             switches: view.switches,
             last_sweep_ms: view.last_sweep.map_or(0.0, |took| took.as_secs_f64() * 1e3),
             smps: view.smps_sent,
-            events: self.manager_events.iter().cloned().collect(),
+            events: self.manager_event_rows(),
         }
+    }
+
+    fn manager_event_rows(&self) -> Vec<ManagerEventRow> {
+        let names = Names::new(self);
+        self.manager_events
+            .iter()
+            .map(|(at, event)| ManagerEventRow {
+                seconds: at.saturating_since(Instant::ZERO).as_secs_f64(),
+                event: names.tell(event),
+            })
+            .collect()
     }
 
     fn group_rows(&self) -> Vec<GroupRow> {
@@ -240,15 +248,15 @@ impl Subnet {
                 members: group
                     .members
                     .iter()
-                    .map(|member| self.member(member))
+                    .map(|member| self.member_row(member))
                     .collect(),
             })
             .collect()
     }
 
-    fn member(&self, member: &MemberView) -> String {
+    fn member_row(&self, member: &MemberView) -> MemberRow {
         let port_gid = member.port_gid;
-        let name = self
+        let port = self
             .port_of_guid(port_gid.guid())
             .map_or_else(|| port_gid.to_string(), |port| self.end_name(port));
         let states: Vec<_> = [
@@ -261,11 +269,14 @@ impl Subnet {
         .filter(|(flag, _)| member.join_state.contains(*flag))
         .map(|(_, name)| name)
         .collect();
-        format!("{name} {}", states.join("+"))
+        MemberRow {
+            port,
+            state: states.join("+"),
+        }
     }
 
     /// The node's name; with the port, if it has several.
-    fn end_name(&self, port: PortRef) -> String {
+    pub(crate) fn end_name(&self, port: PortRef) -> String {
         match self.spec.nodes[port.node.index()].kind {
             NodeKind::Host { ports, .. } if ports > 1 => self.port_name(port),
             NodeKind::Host { .. } | NodeKind::Switch { .. } => self.name(port.node).to_owned(),
@@ -303,10 +314,7 @@ impl Subnet {
                         .record
                         .and_then(|record| record.mtu)
                         .map_or(0, |mtu| mtu.octets()),
-                    rate: path
-                        .record
-                        .and_then(|record| record.rate)
-                        .map_or_else(String::new, gbps),
+                    rate: path.record.and_then(|record| record.rate).map(gbps),
                     state: PathState::name(path.state).to_owned(),
                     hops: self.hops(
                         PortRef {
@@ -516,18 +524,13 @@ fn speed_name(width: u8, speed: u8, extended: u8) -> String {
     format!("{width} {speed}")
 }
 
-fn gbps(rate: Rate) -> String {
-    let tenths = rate.gbps_x10();
-    if tenths.is_multiple_of(10) {
-        (tenths / 10).to_string()
-    } else {
-        format!("{}.{}", tenths / 10, tenths % 10)
-    }
+fn gbps(rate: Rate) -> f64 {
+    f64::from(rate.gbps_x10()) / 10.0
 }
 
 /// What a group stands for in IP. An IPv6 address keeps 80 bits and its scope; the well-known form
 /// is shown.
-fn ip_name(mgid: Gid) -> Option<String> {
+pub(crate) fn ip_name(mgid: Gid) -> Option<String> {
     let (space, group) = mgid::parse(mgid)?;
     Some(match group {
         Group::Broadcast => "broadcast".to_owned(),

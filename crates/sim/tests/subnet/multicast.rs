@@ -84,7 +84,8 @@ fn sending_only_is_a_membership_that_ends_when_it_is_idle() {
         let found = groups
             .into_iter()
             .find(|row| row.ip.as_deref() == Some("239.1.2.3"));
-        found.map_or_else(Vec::new, |row| row.members)
+        let members = found.map_or_else(Vec::new, |row| row.members);
+        members.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(members(&sim), ["h1 send-only", "h2 full"]);
     sim.run_for(Duration::from_secs(150));

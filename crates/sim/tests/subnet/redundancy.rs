@@ -109,7 +109,7 @@ fn a_host_dies_and_returns_and_is_found_again() {
     assert!(
         view.groups
             .iter()
-            .all(|group| { !group.members.iter().any(|member| member.starts_with("h6 ")) }),
+            .all(|group| { !group.members.iter().any(|member| member.port == "h6") }),
         "it is in no group: {:?}",
         view.groups
     );

@@ -57,7 +57,7 @@ async fn status(Shared(state): Lab) -> Answer<Status> {
             let row = view
                 .interfaces
                 .iter()
-                .find(|row| row.host == node.name && row.name == interface.name);
+                .find(|row| row.host == node.name && row.interface == interface.name);
             interfaces.push(InterfaceStatus {
                 host: node.name.clone(),
                 interface: interface.name.clone(),

@@ -68,15 +68,15 @@ fn lines(view: &SubnetView) -> Vec<String> {
     {
         for member in &group.members {
             lines.push(format!(
-                "{member} member of the broadcast group, MLID {}",
-                group.mlid
+                "{} joined the broadcast group ({}), MLID {}",
+                member.port, member.state, group.mlid
             ));
         }
     }
     for row in view.interfaces.iter().filter(|row| row.carrier) {
         lines.push(format!(
             "{}:{} has carrier, MTU {}",
-            row.host, row.name, row.mtu
+            row.host, row.interface, row.mtu
         ));
     }
     // Nobody may have answered to them: that takes a moment.
@@ -84,7 +84,7 @@ fn lines(view: &SubnetView) -> Vec<String> {
         let addresses = row.addresses.join(" ");
         lines.push(format!(
             "{}:{} runs, its own are {addresses}",
-            row.host, row.name
+            row.host, row.interface
         ));
     }
     lines

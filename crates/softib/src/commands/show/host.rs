@@ -62,7 +62,7 @@ impl<'a> HostView<'a> {
         for interface in &self.interfaces {
             parts.push(format!(
                 "{}: {}, MTU {}, {}\n  {:<24} {}\n  {:<24} {}\n{}",
-                interface.name,
+                interface.interface,
                 tables::interface_state(interface),
                 interface.mtu,
                 interface.mode,

@@ -71,14 +71,11 @@ pub(crate) fn print(text: &str) -> Outcome {
 }
 
 /// A table without lines, each row on one line however wide, so that `grep` and `awk` work.
-pub(crate) fn table<const N: usize>(
-    header: &[&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
+pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.map(str::to_uppercase));
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
         table.add_row(row);
     }

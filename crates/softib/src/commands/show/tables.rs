@@ -1,84 +1,130 @@
 //! Rows of a view as tables.
 
 use softib_subnet::view::{
-    Counter, DropRow, GroupRow, InterfaceRow, ManagerRow, NeighbourRow, NodeRow, PathRow,
-    PortCounterRow,
+    Counter, DropRow, GroupRow, InterfaceRow, ManagerRow, MemberRow, NeighbourRow, NodeRow,
+    PathRow, PortCounterRow, PortRow,
 };
 
 use super::table;
 
+/// A row a port; those of a switch that nothing is plugged into share one.
 pub(super) fn fabric(nodes: &[NodeRow]) -> String {
-    let header = [
-        "node", "kind", "port", "lid", "state", "physical", "speed", "mtu", "peer", "cable", "guid",
+    let mut header = vec![
+        "node", "kind", "port", "lid", "state", "speed", "mtu", "peer", "guid",
     ];
-    let rows = nodes.iter().flat_map(|node| {
-        node.ports.iter().map(|port| {
-            [
-                node.name.clone(),
-                node.kind.clone(),
-                port.port.to_string(),
-                lid(port.lid),
-                port.state.clone(),
-                port.phys_state.clone(),
-                port.speed.clone(),
-                port.mtu.to_string(),
-                port.peer.clone().unwrap_or_else(none),
-                port.impairment.clone().unwrap_or_default(),
-                port.guid.clone(),
-            ]
-        })
-    });
+    let mut rows: Vec<_> = nodes.iter().flat_map(port_rows).collect();
+    if rows.iter().any(|row| !row[CABLE].is_empty()) {
+        header.push("cable");
+    } else {
+        for row in &mut rows {
+            row.truncate(CABLE);
+        }
+    }
     table(&header, rows)
 }
 
+/// The column that says what a cable does to packets, left out where no cable does anything.
+const CABLE: usize = 9;
+
+fn port_rows(node: &NodeRow) -> Vec<Vec<String>> {
+    let alike = |a: &PortRow, b: &PortRow| {
+        let free = |port: &PortRow| port.port != 0 && port.peer.is_none();
+        node.kind == "switch" && free(a) && free(b) && port_state(a) == port_state(b)
+    };
+    let row = |ports: &[PortRow]| {
+        let (first, last) = (ports.first()?, ports.last()?);
+        Some(vec![
+            node.name.clone(),
+            node.kind.clone(),
+            if first.port == last.port {
+                first.port.to_string()
+            } else {
+                format!("{}-{}", first.port, last.port)
+            },
+            lid(first.lid),
+            port_state(first),
+            first.speed.clone(),
+            first.mtu.to_string(),
+            first.peer.clone().unwrap_or_else(none),
+            first.guid.clone().unwrap_or_else(none),
+            first.impairment.clone().unwrap_or_default(),
+        ])
+    };
+    node.ports.chunk_by(alike).filter_map(row).collect()
+}
+
+/// The logical state, and the physical one where it says more: a port with a link is `LinkUp`.
+fn port_state(port: &PortRow) -> String {
+    if port.phys_state == "LinkUp" {
+        port.state.clone()
+    } else {
+        format!("{}/{}", port.state, port.phys_state)
+    }
+}
+
+/// A row an interface, and below a line for each that does not run.
 pub(super) fn interfaces(rows: &[InterfaceRow]) -> String {
     let header = [
         "host",
         "interface",
+        "state",
         "mtu",
-        "mode",
         "pkey",
         "qp",
         "addresses",
-        "state",
     ];
-    table(
+    let mut text = table(
         &header,
         rows.iter().map(|row| {
-            [
+            vec![
                 row.host.clone(),
-                row.name.clone(),
+                row.interface.clone(),
+                short_state(row).to_owned(),
                 row.mtu.to_string(),
-                row.mode.clone(),
                 row.pkey.clone(),
                 row.qpn.clone(),
                 row.addresses.join(" "),
-                interface_state(row),
             ]
         }),
-    )
+    );
+    let mut gap = "\n";
+    for row in rows.iter().filter(|row| row.reason.is_some()) {
+        let (host, interface) = (&row.host, &row.interface);
+        text.push_str(&format!(
+            "{gap}{host}:{interface}: {}\n",
+            interface_state(row)
+        ));
+        gap = "";
+    }
+    text
+}
+
+const fn short_state(row: &InterfaceRow) -> &'static str {
+    match (row.up, row.carrier) {
+        (_, true) if row.ready => "runs",
+        (_, true) => "starting",
+        (true, false) => "no carrier",
+        (false, false) => "down",
+    }
 }
 
 /// Whether an interface runs, and if not why.
 pub(super) fn interface_state(row: &InterfaceRow) -> String {
-    match (row.up, row.carrier, &row.reason) {
-        (_, true, _) if row.ready => "runs".to_owned(),
-        (_, true, _) => "has carrier, makes sure of its addresses".to_owned(),
-        (_, false, Some(reason)) => format!("no carrier: {reason}"),
-        (false, false, None) => "set down".to_owned(),
-        (true, false, None) => "no carrier".to_owned(),
+    let state = short_state(row);
+    match &row.reason {
+        Some(reason) if !row.ready => format!("{state}, {reason}"),
+        _ => state.to_owned(),
     }
 }
 
 pub(super) fn manager(row: &ManagerRow) -> String {
-    let node = row
-        .node
-        .clone()
-        .unwrap_or_else(|| "none: `sm` of the lab says so".to_owned());
-    let lines = [
-        ("node", node),
+    let Some(node) = &row.node else {
+        return "no subnet manager: `sm` of the lab says \"none\"\n".to_owned();
+    };
+    let mut lines = vec![
+        ("node", node.clone()),
         ("state", row.state.clone()),
-        ("port guid", row.guid.clone()),
+        ("port guid", row.guid.clone().unwrap_or_else(none)),
         ("lid", lid(row.lid)),
         ("priority", row.priority.to_string()),
         (
@@ -89,44 +135,65 @@ pub(super) fn manager(row: &ManagerRow) -> String {
             "sweeps",
             format!("{} heavy, {} light", row.heavy_sweeps, row.light_sweeps),
         ),
-        ("last heavy sweep", format!("{:.3} ms", row.last_sweep_ms)),
-        ("SMPs sent", row.smps.to_string()),
     ];
+    // On cables without delay nothing takes time.
+    if row.last_sweep_ms > 0.0 {
+        lines.push(("last heavy sweep", format!("{:.3} ms", row.last_sweep_ms)));
+    }
+    lines.push(("SMPs sent", row.smps.to_string()));
     let mut text = String::new();
     for (name, value) in lines {
         text.push_str(&format!("{name:<17} {value}\n"));
     }
     if !row.events.is_empty() {
-        text.push_str("events\n");
+        text.push_str("latest events\n");
     }
-    for event in &row.events {
-        text.push_str(&format!("  {event}\n"));
+    for row in &row.events {
+        text.push_str(&format!("{:11.3} s  {}\n", row.seconds, row.event));
     }
     text
 }
 
 pub(super) fn groups(rows: &[GroupRow]) -> String {
+    if rows.is_empty() {
+        return "there is no multicast group\n".to_owned();
+    }
     let header = [
-        "mgid", "ip", "mlid", "pkey", "qkey", "mtu", "rate", "members",
+        "mgid", "ip", "mlid", "pkey", "qkey", "mtu", "gb/s", "members",
     ];
     table(
         &header,
         rows.iter().map(|row| {
-            [
+            vec![
                 row.mgid.clone(),
                 row.ip.clone().unwrap_or_else(none),
                 row.mlid.clone(),
                 row.pkey.clone(),
                 row.qkey.clone(),
                 row.mtu.to_string(),
-                row.rate.clone(),
-                row.members.join(", "),
+                row.rate.to_string(),
+                members(&row.members),
             ]
         }),
     )
 }
 
+/// Full members by their names alone: most are.
+fn members(rows: &[MemberRow]) -> String {
+    let name = |row: &MemberRow| {
+        if row.state == "full" {
+            row.port.clone()
+        } else {
+            format!("{} ({})", row.port, row.state)
+        }
+    };
+    rows.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
 pub(super) fn paths(rows: &[PathRow]) -> String {
+    if rows.is_empty() {
+        return "no interface has asked for a path yet\n".to_owned();
+    }
     let header = [
         "host",
         "interface",
@@ -135,14 +202,14 @@ pub(super) fn paths(rows: &[PathRow]) -> String {
         "dlid",
         "sl",
         "mtu",
-        "rate",
+        "gb/s",
         "state",
         "hops",
     ];
     table(
         &header,
         rows.iter().map(|row| {
-            [
+            vec![
                 row.host.clone(),
                 row.interface.clone(),
                 row.to.clone().unwrap_or_else(none),
@@ -150,7 +217,7 @@ pub(super) fn paths(rows: &[PathRow]) -> String {
                 lid(row.dlid),
                 row.sl.to_string(),
                 row.mtu.to_string(),
-                row.rate.clone(),
+                row.rate.map_or_else(none, |rate| rate.to_string()),
                 row.state.clone(),
                 row.hops.join(" "),
             ]
@@ -159,6 +226,9 @@ pub(super) fn paths(rows: &[PathRow]) -> String {
 }
 
 pub(super) fn neighbours(rows: &[NeighbourRow]) -> String {
+    if rows.is_empty() {
+        return "no interface knows a neighbour yet\n".to_owned();
+    }
     let header = [
         "host",
         "interface",
@@ -170,7 +240,7 @@ pub(super) fn neighbours(rows: &[NeighbourRow]) -> String {
     table(
         &header,
         rows.iter().map(|row| {
-            [
+            vec![
                 row.host.clone(),
                 row.interface.clone(),
                 row.ip.clone(),
@@ -185,21 +255,52 @@ pub(super) fn neighbours(rows: &[NeighbourRow]) -> String {
     )
 }
 
-/// One line a counter that is not zero: most are.
+/// Columns of [`counters`].
+const FIGURES: [&str; 6] = [
+    "xmit_pkts",
+    "rcv_pkts",
+    "xmit_data",
+    "rcv_data",
+    "multicast_xmit_pkts",
+    "multicast_rcv_pkts",
+];
+
+/// A row a port that counted anything. Traffic has columns; of the others those that are not zero are
+/// named, as mostly none is.
 pub(super) fn counters(rows: &[PortCounterRow]) -> String {
-    let lines = rows.iter().flat_map(|row| {
-        row.counters
-            .iter()
-            .filter(|counter| counter.value != 0)
-            .map(|counter| {
-                [
-                    format!("{}[{}]", row.node, row.port),
-                    counter.name.clone(),
-                    counter.value.to_string(),
-                ]
-            })
-    });
-    table(&["port", "counter", "value"], lines)
+    let header = [
+        "port",
+        "xmit_pkts",
+        "rcv_pkts",
+        "xmit_data",
+        "rcv_data",
+        "mc_xmit",
+        "mc_rcv",
+        "others",
+    ];
+    let rows: Vec<_> = rows
+        .iter()
+        .filter(|row| row.counters.iter().any(|counter| counter.value != 0))
+        .map(|row| {
+            let mut cells = vec![format!("{}[{}]", row.node, row.port)];
+            cells.extend(FIGURES.map(|name| {
+                let found = row.counters.iter().find(|counter| counter.name == name);
+                found.map_or(0, |counter| counter.value).to_string()
+            }));
+            let others = row.counters.iter().filter(|counter| {
+                // What is no multicast is unicast.
+                let name = counter.name.as_str();
+                counter.value != 0 && !FIGURES.contains(&name) && !name.starts_with("unicast")
+            });
+            let others = others.map(|counter| format!("{} {}", counter.name, counter.value));
+            cells.push(others.collect::<Vec<_>>().join(", "));
+            cells
+        })
+        .collect();
+    if rows.is_empty() {
+        return "nothing has been counted\n".to_owned();
+    }
+    table(&header, rows)
 }
 
 pub(super) fn drops(rows: &[DropRow]) -> String {
@@ -209,7 +310,7 @@ pub(super) fn drops(rows: &[DropRow]) -> String {
     table(
         &["place", "count", "reason", "meaning"],
         rows.iter().filter(|row| row.count != 0).map(|row| {
-            [
+            vec![
                 row.place.clone(),
                 row.count.to_string(),
                 row.reason.clone(),

@@ -1,13 +1,13 @@
 //! How a view looks as tables.
 
-use softib_subnet::view::{Counter, DropRow, InterfaceRow, NodeRow, PortRow};
+use softib_subnet::view::{Counter, DropRow, InterfaceRow, NodeRow, PortCounterRow, PortRow};
 
 use super::*;
 
 fn interface(host: &str, carrier: bool, reason: Option<&str>) -> InterfaceRow {
     InterfaceRow {
         host: host.to_owned(),
-        name: "ib0".to_owned(),
+        interface: "ib0".to_owned(),
         up: true,
         carrier,
         ready: carrier,
@@ -38,7 +38,7 @@ fn node() -> NodeRow {
         guid: "0x0002c90100000000".to_owned(),
         ports: vec![PortRow {
             port: 1,
-            guid: "0x0002c90100000001".to_owned(),
+            guid: Some("0x0002c90100000001".to_owned()),
             lid: 0,
             state: "Init".to_owned(),
             phys_state: "LinkUp".to_owned(),
@@ -59,9 +59,11 @@ fn interfaces_say_why_they_do_not_run() {
     ];
     assert_eq!(
         tables::interfaces(&rows),
-        "HOST  INTERFACE  MTU   MODE      PKEY    QP        ADDRESSES    STATE\n\
-         h1    ib0        2044  datagram  0xffff  0x000040  10.0.0.1/24  runs\n\
-         h2    ib0        2044  datagram  0xffff  0x000040  10.0.0.1/24  no carrier: no subnet manager\n"
+        "HOST  INTERFACE  STATE       MTU   PKEY    QP        ADDRESSES\n\
+         h1    ib0        runs        2044  0xffff  0x000040  10.0.0.1/24\n\
+         h2    ib0        no carrier  2044  0xffff  0x000040  10.0.0.1/24\n\
+         \n\
+         h2:ib0: no carrier, no subnet manager\n"
     );
 }
 
@@ -69,8 +71,78 @@ fn interfaces_say_why_they_do_not_run() {
 fn ports_without_lid_have_none() {
     assert_eq!(
         tables::fabric(&[node()]),
-        "NODE  KIND  PORT  LID  STATE  PHYSICAL  SPEED   MTU   PEER   CABLE    GUID\n\
-         h1    host  1     -    Init   LinkUp    4x EDR  2048  s1[3]  loss 1%  0x0002c90100000001\n"
+        "NODE  KIND  PORT  LID  STATE  SPEED   MTU   PEER   GUID                CABLE\n\
+         h1    host  1     -    Init   4x EDR  2048  s1[3]  0x0002c90100000001  loss 1%\n"
+    );
+}
+
+#[test]
+fn free_ports_of_a_switch_share_a_row() {
+    let port = |port, peer: Option<&str>| PortRow {
+        port,
+        guid: None,
+        lid: 0,
+        state: if peer.is_some() { "Active" } else { "Down" }.to_owned(),
+        phys_state: if peer.is_some() { "LinkUp" } else { "Polling" }.to_owned(),
+        speed: "4x EDR".to_owned(),
+        mtu: 4096,
+        pkeys: Vec::new(),
+        peer: peer.map(str::to_owned),
+        impairment: None,
+    };
+    let switch = NodeRow {
+        name: "s1".to_owned(),
+        kind: "switch".to_owned(),
+        guid: "0x0002c90000000001".to_owned(),
+        ports: vec![
+            port(1, Some("h1[1]")),
+            port(2, None),
+            port(3, None),
+            port(4, Some("h2[1]")),
+            port(5, None),
+        ],
+    };
+    assert_eq!(
+        tables::fabric(&[switch]),
+        "NODE  KIND    PORT  LID  STATE         SPEED   MTU   PEER   GUID\n\
+         s1    switch  1     -    Active        4x EDR  4096  h1[1]  -\n\
+         s1    switch  2-3   -    Down/Polling  4x EDR  4096  -      -\n\
+         s1    switch  4     -    Active        4x EDR  4096  h2[1]  -\n\
+         s1    switch  5     -    Down/Polling  4x EDR  4096  -      -\n"
+    );
+}
+
+#[test]
+fn traffic_has_columns_and_other_counters_names() {
+    let row = |port, counters: &[(&str, u64)]| PortCounterRow {
+        node: "s1".to_owned(),
+        port,
+        counters: counters
+            .iter()
+            .map(|&(name, value)| Counter {
+                name: name.to_owned(),
+                value,
+            })
+            .collect(),
+    };
+    let rows = [
+        row(0, &[("xmit_pkts", 0)]),
+        row(
+            1,
+            &[
+                ("xmit_pkts", 5),
+                ("unicast_xmit_pkts", 3),
+                ("multicast_xmit_pkts", 2),
+                ("symbol_errors", 0),
+                ("xmit_discards", 7),
+                ("vl15_dropped", 1),
+            ],
+        ),
+    ];
+    assert_eq!(
+        tables::counters(&rows),
+        "PORT   XMIT_PKTS  RCV_PKTS  XMIT_DATA  RCV_DATA  MC_XMIT  MC_RCV  OTHERS\n\
+         s1[1]  5          0         0          0         2        0       xmit_discards 7, vl15_dropped 1\n"
     );
 }
 
@@ -107,7 +179,7 @@ fn a_host_is_shown_with_what_is_its_own() {
         manager: softib_subnet::view::ManagerRow {
             node: None,
             state: String::new(),
-            guid: String::new(),
+            guid: None,
             lid: 0,
             priority: 0,
             heavy_sweeps: 0,
