@@ -30,7 +30,7 @@ pub(crate) fn demo(name: Option<&str>, log: Option<&str>, args: &Demo) -> Outcom
     say("")?;
     say("1. Bring-up")?;
     let launch = Launch {
-        name: Some(name.unwrap_or("demo")),
+        name: name.unwrap_or("demo").to_owned(),
         log,
         source: "the built-in lab".to_owned(),
         text: TWO_HOSTS.to_owned(),
@@ -85,7 +85,7 @@ async fn follow(client: &Client, story: &mut Story) -> Outcome {
             let waiting = view.interfaces.iter().find(|row| !row.ready);
             let why = waiting.map_or_else(String::new, |row| {
                 let reason = row.reason.as_deref().unwrap_or("no reason known");
-                format!("{}:{} does not run: {reason}", row.host, row.name)
+                format!("{}:{} does not run: {reason}", row.host, row.interface)
             });
             return Err(Failure::Failed(anyhow!("the lab does not come up; {why}")));
         }
