@@ -268,10 +268,7 @@ impl Runtime {
                 .find(|entry| entry.name == name)
                 .ok_or_else(|| {
                     let names: Vec<_> = hosts.values().map(|entry| entry.name.as_str()).collect();
-                    format!(
-                        "there is no host {name:?} in this lab; there are {}",
-                        names.join(", ")
-                    )
+                    format!("the lab has no host {name:?}; it has {}", names.join(", "))
                 })?;
             let namespaces =
                 namespace_fds(entry, user.as_deref()).map_err(|error| error.to_string())?;

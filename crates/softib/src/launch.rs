@@ -20,8 +20,8 @@ use crate::text::{note, some_of};
 /// What to start.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
-    /// What to call the lab, if not as its file says.
-    pub name: Option<&'a str>,
+    /// What to call the lab.
+    pub name: String,
     /// The log filter.
     pub log: Option<&'a str>,
     /// What errors call the file.
@@ -43,7 +43,8 @@ pub(crate) struct Launched {
 }
 
 impl<'a> Launch<'a> {
-    /// A lab from a file; `-` is standard input.
+    /// A lab from a file, which is checked; `-` is standard input. Its name is the one given, or the
+    /// one in the file.
     pub(crate) fn from_file(
         name: Option<&'a str>,
         log: Option<&'a str>,
@@ -58,8 +59,10 @@ impl<'a> Launch<'a> {
         let text = lab::read(file).map_err(|error| {
             Failure::Usage(format!("the lab file {source} can't be read: {error}"))
         })?;
+        let lab = Lab::parse(&source, &text)?;
+        let name = name.or(lab.name.as_deref()).unwrap_or(DEFAULT_NAME);
         Ok(Self {
-            name,
+            name: name.to_owned(),
             log,
             source,
             text,
@@ -67,16 +70,10 @@ impl<'a> Launch<'a> {
         })
     }
 
-    /// Starts the daemon and returns when its API is there. The file has been checked then.
+    /// Starts the daemon and returns when its API is there.
     pub(crate) fn start(&self, progress: &Progress<'_>) -> Result<Launched, Failure> {
-        let lab = Lab::parse(&self.source, &self.text)?;
-        let name = self
-            .name
-            .or(lab.name.as_deref())
-            .unwrap_or(DEFAULT_NAME)
-            .to_owned();
         let mut command = Command::new(own_program()?);
-        command.args(["daemon", "--name", &name, "--source", &self.source]);
+        command.args(["daemon", "--name", &self.name, "--source", &self.source]);
         if self.tied {
             command.arg("--tied");
         }
@@ -101,9 +98,9 @@ impl<'a> Launch<'a> {
                 return Err(failure);
             }
         }
-        let entry = run_dir::find(&name)?;
+        let entry = run_dir::find(&self.name)?;
         Ok(Launched {
-            name,
+            name: self.name.clone(),
             entry,
             daemon,
         })

@@ -18,7 +18,7 @@ use crate::text::note;
 
 pub(crate) fn run(name: Option<&str>, log: Option<&str>, args: &Run) -> Outcome {
     let launch = Launch::from_file(name, log, &args.lab, true)?;
-    let progress = Progress::new(&format!("lab {}", launch.source));
+    let progress = Progress::new(&format!("lab {:?}", launch.name));
     let launched = launch.start(&progress)?;
     block_on(async {
         let client = launched.client();
@@ -45,7 +45,7 @@ async fn program(launched: &Launched, command: &[OsString]) -> Outcome {
         Ok(child) => child,
         Err(error) => {
             note(format_args!(
-                "error: {} can't be started: {error}",
+                "error: cannot start {:?}: {error}",
                 program.to_string_lossy()
             ));
             let missing = error.kind() == std::io::ErrorKind::NotFound;

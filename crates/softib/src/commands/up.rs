@@ -8,12 +8,13 @@ use crate::text::{count, note};
 
 pub(crate) fn up(name: Option<&str>, log: Option<&str>, args: &Up) -> Outcome {
     let launch = Launch::from_file(name, log, &args.lab, false)?;
-    let progress = Progress::new(&format!("lab {}", launch.source));
+    let progress = Progress::new(&format!("lab {:?}", launch.name));
     let launched = launch.start(&progress)?;
     block_on(async {
         let client = launched.client();
         if args.no_wait {
-            note(format_args!("lab {:?} starts", launched.name));
+            drop(progress);
+            note("`softib show hosts` says how far it is");
             return Ok(());
         }
         let ready = interruptible(wait_ready(&client, args.timeout, &progress)).await;
