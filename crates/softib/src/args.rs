@@ -19,7 +19,6 @@ use crate::lab::quantity;
         switches, links and subnet manager on one Linux machine, without InfiniBand hardware, \
         kernel modules or root. Unmodified programs use it through the hosts' ib0 interfaces.",
     after_help = "Begin with `softib demo`.",
-    propagate_version = true,
     infer_subcommands = false
 )]
 pub struct Cli {
@@ -28,8 +27,9 @@ pub struct Cli {
         long,
         global = true,
         env = "SOFTIB_LAB",
-        value_name = "LAB NAME",
-        hide_env = true
+        value_name = "NAME",
+        hide_env = true,
+        help_heading = "Options of all commands"
     )]
     pub name: Option<String>,
 
@@ -39,7 +39,8 @@ pub struct Cli {
         global = true,
         env = "SOFTIB_LOG",
         value_name = "FILTER",
-        hide_env = true
+        hide_env = true,
+        help_heading = "Options of all commands"
     )]
     pub log: Option<String>,
 
@@ -87,10 +88,8 @@ pub enum Command {
     #[command(hide = true)]
     Probe(Probe),
     /// Write the man pages into a folder
-    #[command(hide = true)]
     Man(Man),
     /// Print the completions for a shell
-    #[command(hide = true)]
     Completions(Completions),
 }
 
@@ -236,9 +235,10 @@ pub struct Link {
 pub enum LinkAction {
     /// Pull the cable out
     Down(Cable),
-    /// Plug it in
+    /// Plug the cable in
     Up(Cable),
-    /// Change what it does to packets; what is not named stays
+    /// Change what the cable does to packets; what is not named stays
+    #[command(override_usage = "softib link set [OPTIONS] <NODE[PORT]> [OTHER END]")]
     Set(LinkSet),
 }
 
@@ -272,22 +272,22 @@ pub struct LinkSet {
 #[group(required = true, multiple = true)]
 pub struct LinkChange {
     /// Part of the packets lost, each way, such as 1%
-    #[arg(long, value_parser = quantity::loss)]
+    #[arg(long, value_parser = quantity::loss, value_name = "PERCENT")]
     pub loss: Option<f64>,
     /// Part of the packets of which a bit is turned
-    #[arg(long, value_parser = quantity::loss)]
+    #[arg(long, value_parser = quantity::loss, value_name = "PERCENT")]
     pub corrupt: Option<f64>,
     /// Part of the packets that come twice
-    #[arg(long, value_parser = quantity::loss)]
+    #[arg(long, value_parser = quantity::loss, value_name = "PERCENT")]
     pub duplicate: Option<f64>,
     /// Part of the packets that those behind them overtake
-    #[arg(long, value_parser = quantity::loss)]
+    #[arg(long, value_parser = quantity::loss, value_name = "PERCENT")]
     pub reorder: Option<f64>,
     /// Time that a packet takes, such as 2ms
-    #[arg(long, value_parser = quantity::time)]
+    #[arg(long, value_parser = quantity::time, value_name = "TIME")]
     pub delay: Option<Duration>,
     /// Up to this much longer, at random
-    #[arg(long, value_parser = quantity::time)]
+    #[arg(long, value_parser = quantity::time, value_name = "TIME")]
     pub jitter: Option<Duration>,
     /// Most bits a second each way, such as 10G; `none`: no limit
     #[arg(long, value_parser = rate)]
@@ -316,7 +316,7 @@ pub struct Capture {
     #[arg(short, long, value_name = "FILE")]
     pub write: PathBuf,
     /// End after so many packets
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "NUMBER")]
     pub count: Option<u64>,
 }
 
@@ -346,22 +346,22 @@ pub enum Topology {
 #[derive(Debug, Args)]
 pub struct FatTreeArgs {
     /// Leaf switches
-    #[arg(long, default_value_t = 2, conflicts_with_all = ["radix", "pods"])]
+    #[arg(long, default_value_t = 2, value_name = "NUMBER", conflicts_with_all = ["radix", "pods"])]
     pub leaves: usize,
     /// Spine switches
-    #[arg(long, default_value_t = 2, conflicts_with_all = ["radix", "pods"])]
+    #[arg(long, default_value_t = 2, value_name = "NUMBER", conflicts_with_all = ["radix", "pods"])]
     pub spines: usize,
     /// Hosts of each leaf
-    #[arg(long, default_value_t = 4, conflicts_with_all = ["radix", "pods"])]
+    #[arg(long, default_value_t = 4, value_name = "NUMBER", conflicts_with_all = ["radix", "pods"])]
     pub hosts_per_leaf: usize,
     /// Parallel cables between each leaf and each spine
-    #[arg(long, default_value_t = 1, conflicts_with_all = ["radix", "pods"])]
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", conflicts_with_all = ["radix", "pods"])]
     pub links: usize,
     /// Three levels: ports of each switch, even
-    #[arg(long, requires = "pods")]
+    #[arg(long, value_name = "NUMBER")]
     pub radix: Option<usize>,
-    /// Three levels: pods, up to the radix
-    #[arg(long, requires = "radix")]
+    /// Three levels: pods, up to the radix [default: the radix]
+    #[arg(long, value_name = "NUMBER", requires = "radix")]
     pub pods: Option<usize>,
     /// MTU of the subnet: 2048 or 4096
     #[arg(long, default_value = "2048", value_parser = quantity::mtu)]
@@ -486,6 +486,7 @@ mod tests {
             "softib capture s1[3] -w -",
             "softib decode x.pcap",
             "softib gen fat-tree --leaves 4 --spines 2 --hosts-per-leaf 8",
+            "softib gen fat-tree --radix 8",
             "softib gen fat-tree --radix 8 --pods 4 --format ibnetdiscover",
         ] {
             if let Err(error) = Cli::try_parse_from(words.split(' ')) {
@@ -499,7 +500,7 @@ mod tests {
             "softib link set h1 --loss 200%",
             "softib set h1 mtu big",
             "softib show colours",
-            "softib gen fat-tree --radix 8",
+            "softib gen fat-tree --pods 4",
             "softib gen fat-tree --radix 8 --pods 2 --leaves 3",
             "softib capture s1[x] -w -",
         ] {

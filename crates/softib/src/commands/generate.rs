@@ -27,8 +27,11 @@ pub(crate) fn generate(args: &Gen) -> Outcome {
 
 fn fat_tree(args: &FatTreeArgs) -> FatTree {
     match (args.radix, args.pods) {
-        (Some(radix), Some(pods)) => FatTree::ThreeLevels { radix, pods },
-        _ => FatTree::TwoLevels {
+        (Some(radix), pods) => FatTree::ThreeLevels {
+            radix,
+            pods: pods.unwrap_or(radix),
+        },
+        (None, _) => FatTree::TwoLevels {
             leaves: args.leaves,
             spines: args.spines,
             hosts_per_leaf: args.hosts_per_leaf,
