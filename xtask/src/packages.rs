@@ -14,8 +14,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("ifconfig", "net-tools"),
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
+    ("jq", "jq"),
     ("nginx", "nginx-light"),
     ("ping", "iputils-ping"),
+    ("python3", "python3"),
     ("redis-benchmark", "redis-tools"),
     ("redis-server", "redis-server"),
     ("rsync", "rsync"),
@@ -24,6 +26,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("sshd", "openssh-server"),
     ("tcpdump", "tcpdump"),
     ("tshark", "tshark"),
+    ("unshare", "util-linux"),
 ];
 
 /// Installs what is missing when this is root; otherwise prints the line to type.
