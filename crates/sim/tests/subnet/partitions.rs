@@ -87,7 +87,7 @@ fn full_members_reach_all_and_limited_ones_only_full_ones_across_switches() {
     let missing = view
         .interfaces
         .iter()
-        .find(|row| row.host == "h3" && row.name == "ib0.8001");
+        .find(|row| row.host == "h3" && row.interface == "ib0.8001");
     let reason = missing.unwrap().reason.as_deref().unwrap();
     assert!(reason.contains("P_Key"), "{reason}");
 }
