@@ -349,7 +349,7 @@ fn hosts_talk(lab: &Lab) {
     assert_eq!(devices, ["ib0", "lo"]);
     let unknown = lab.command("h9", "true").output().unwrap();
     assert!(
-        String::from_utf8_lossy(&unknown.stderr).contains("there is no host \"h9\""),
+        String::from_utf8_lossy(&unknown.stderr).contains("no host \"h9\""),
         "{unknown:?}"
     );
 }
