@@ -62,8 +62,8 @@ pub(crate) fn demo(name: Option<&str>, log: Option<&str>, args: &Demo) -> Outcom
 const NEXT: &str =
     "    softib up examples/two-hosts.toml            the same lab, in the background
     softib exec h1 -- ping 10.0.0.2              any program, on any host
-    softib exec h1 -- ip -d addr show ib0        as on a machine with an InfiniBand adapter
-    softib show fabric                           and: hosts, sm, groups, paths, counters, drops
+    softib exec h1 -- ip -d addr show ib0        as on an InfiniBand machine
+    softib show fabric                           also: hosts, sm, routes, drops
     softib capture h1 -w - | wireshark -k -i -   true InfiniBand packets
     softib link set h1 --loss 1% --delay 2ms     bad cables
     softib down

@@ -75,17 +75,14 @@ fn lines(view: &SubnetView) -> Vec<String> {
     }
     for row in view.interfaces.iter().filter(|row| row.carrier) {
         lines.push(format!(
-            "{}:{} has carrier, MTU {}",
+            "{}:{} has carrier, MTU {}, checks for duplicate addresses",
             row.host, row.interface, row.mtu
         ));
     }
     // Nobody may have answered to them: that takes a moment.
     for row in view.interfaces.iter().filter(|row| row.ready) {
         let addresses = row.addresses.join(" ");
-        lines.push(format!(
-            "{}:{} runs, its own are {addresses}",
-            row.host, row.interface
-        ));
+        lines.push(format!("{}:{} runs, {addresses}", row.host, row.interface));
     }
     lines
 }
