@@ -182,6 +182,11 @@ pub enum Shown {
     Groups,
     /// Paths that the interfaces know
     Paths,
+    /// Forwarding tables of a switch
+    Routes {
+        /// The switch
+        switch: String,
+    },
     /// Neighbours that the interfaces know
     #[command(visible_alias = "neighbors")]
     Neighbours,
@@ -478,6 +483,7 @@ mod tests {
             "softib show",
             "softib show --name a hosts --json",
             "softib show host h1",
+            "softib show routes s1",
             "softib set h1:ib0 mtu 1500",
             "softib set --name a h1 mtu auto",
             "softib link down s1[3]",

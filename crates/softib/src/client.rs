@@ -122,6 +122,20 @@ async fn read<T: DeserializeOwned>(response: Response<Incoming>) -> Result<T, Fa
         .map_err(Failure::Failed)
 }
 
+/// A name as the value of a query, whatever it is made of.
+pub(crate) fn query_value(name: &str) -> String {
+    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    name.bytes()
+        .map(|octet| {
+            if plain(octet) {
+                char::from(octet).to_string()
+            } else {
+                format!("%{octet:02X}")
+            }
+        })
+        .collect()
+}
+
 /// The lab of this name; without a name the only one that runs.
 pub(crate) fn find(name: Option<&str>) -> Result<LabEntry, Failure> {
     if let Some(name) = name {
@@ -155,4 +169,15 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
         .build()
         .context("the event loop can't start")?
         .block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_is_a_query_value() {
+        assert_eq!(query_value("leaf1-2_a.b"), "leaf1-2_a.b");
+        assert_eq!(query_value("MF0;sw 1&ü"), "MF0%3Bsw%201%26%C3%BC");
+    }
 }

@@ -14,6 +14,7 @@ mod deadlines;
 mod drop;
 mod event;
 mod node;
+mod routes;
 pub mod spec;
 mod subnet;
 mod told;

@@ -102,6 +102,11 @@ impl Names {
         }
     }
 
+    /// Who has a LID.
+    pub(crate) fn at(&self, lid: Lid) -> Option<&str> {
+        self.lids.get(&lid).map(String::as_str)
+    }
+
     fn node(&self, guid: Guid) -> String {
         let name = self.nodes.get(&guid).cloned();
         name.unwrap_or_else(|| guid.to_string())

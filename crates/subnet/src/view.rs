@@ -225,6 +225,41 @@ pub struct DropRow {
     pub count: u64,
 }
 
+/// The forwarding tables of a switch (`show routes`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutesView {
+    /// The switch.
+    pub switch: String,
+    /// Its linear forwarding table, by LID.
+    pub unicast: Vec<UnicastRouteRow>,
+    /// Its multicast forwarding table, by LID.
+    pub multicast: Vec<MulticastRouteRow>,
+}
+
+/// An entry of a linear forwarding table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnicastRouteRow {
+    /// LID.
+    pub lid: u16,
+    /// Node that has the LID, with the port if it has several.
+    pub to: Option<String>,
+    /// Port that packets leave by; 0 is the switch itself.
+    pub port: u8,
+    /// Where that port's cable leads.
+    pub peer: Option<String>,
+}
+
+/// An entry of a multicast forwarding table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MulticastRouteRow {
+    /// MLID.
+    pub mlid: String,
+    /// What the group stands for in IP, or else its MGID.
+    pub group: Option<String>,
+    /// Ports that packets leave by, but for the one that they came by.
+    pub ports: Vec<u8>,
+}
+
 /// Everything at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubnetView {

@@ -230,7 +230,7 @@ impl Subnet {
             .collect()
     }
 
-    fn group_rows(&self) -> Vec<GroupRow> {
+    pub(crate) fn group_rows(&self) -> Vec<GroupRow> {
         let Some(seat) = self.nodes.iter().find_map(|node| node.manager.as_ref()) else {
             return Vec::new();
         };

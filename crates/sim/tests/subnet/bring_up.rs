@@ -48,6 +48,52 @@ fn two_hosts_and_a_switch_come_up_and_ping() {
 }
 
 #[test]
+fn what_is_shown_has_the_names_of_the_lab() {
+    let sim = up(&star(2), 1);
+    let events = sim.subnet.view(sim.now()).manager.events;
+    for wanted in [
+        "node s1 found",
+        "cable h1[1] - s1[1] found",
+        "h2 has LID ",
+        "h2 in service, fe80::",
+        "multicast group ff12:401b:ffff::ffff:ffff (broadcast) created",
+    ] {
+        assert!(
+            events.iter().any(|row| row.event.starts_with(wanted)),
+            "no {wanted:?} in {events:?}"
+        );
+    }
+}
+
+#[test]
+fn routes_are_what_the_manager_wrote_to_the_switch() {
+    let spec = star(2);
+    let sim = up(&spec, 1);
+    let routes = |name: &str| sim.subnet.routes(spec.node(name).unwrap());
+    assert_eq!(routes("h1"), None, "an adapter forwards nothing");
+    let routes = routes("s1").unwrap();
+    let unicast: Vec<_> = routes
+        .unicast
+        .iter()
+        .map(|row| (row.to.as_deref(), row.port, row.peer.as_deref()))
+        .collect();
+    for expected in [
+        (Some("h1"), 1, Some("h1[1]")),
+        (Some("h2"), 2, Some("h2[1]")),
+        (Some("s1"), 0, None),
+    ] {
+        assert!(unicast.contains(&expected), "{unicast:?}");
+    }
+    assert_eq!(unicast.len(), 3, "{unicast:?}");
+    let broadcast = &routes.multicast[0];
+    assert_eq!(
+        (broadcast.mlid.as_str(), broadcast.group.as_deref()),
+        ("0xc000", Some("broadcast"))
+    );
+    assert_eq!(broadcast.ports, [1, 2]);
+}
+
+#[test]
 fn mtu_is_2044_by_default_and_4092_in_a_subnet_of_4096() {
     for (mtu, expected) in [(Mtu::B2048, 2044), (Mtu::B4096, 4092)] {
         let mut spec = star(2);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use http_body_util::BodyExt;
 
 use crate::args::Capture;
-use crate::client::{Client, block_on, find};
+use crate::client::{Client, block_on, find, query_value};
 use crate::failure::{Failure, Outcome};
 use crate::launch::interruptible;
 use crate::text::note;
@@ -23,7 +23,7 @@ pub(crate) fn capture(name: Option<&str>, args: &Capture) -> Outcome {
                 .to_owned(),
         ));
     }
-    let mut path = format!("/capture?node={}", args.place.node);
+    let mut path = format!("/capture?node={}", query_value(&args.place.node));
     if let Some(port) = args.place.port {
         path.push_str(&format!("&port={port}"));
     }

@@ -18,7 +18,7 @@ use hyper::body::Frame;
 use softib_host::HostError;
 use softib_host::capture::{Capture, write};
 use softib_subnet::spec::NodeKind;
-use softib_subnet::view::SubnetView;
+use softib_subnet::view::{RoutesView, SubnetView};
 
 use super::messages::{
     InterfaceStatus, LinkRequest, LinkState, MtuRequest, MtuState, Problem, Status,
@@ -31,6 +31,7 @@ pub(super) fn router(state: Arc<State>) -> Router {
     Router::new()
         .route("/status", get(status))
         .route("/view", get(view))
+        .route("/routes", get(routes))
         .route("/link", post(link))
         .route("/mtu", post(mtu))
         .route("/capture", get(capture))
@@ -85,6 +86,26 @@ async fn status(Shared(state): Lab) -> Answer<Status> {
 
 async fn view(Shared(state): Lab) -> Answer<SubnetView> {
     Ok(Json(state.with(|lab| lab.view())?))
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RoutesQuery {
+    node: String,
+}
+
+async fn routes(
+    Shared(state): Lab,
+    query: Result<Query<RoutesQuery>, QueryRejection>,
+) -> Answer<RoutesView> {
+    let Query(RoutesQuery { node }) = query.map_err(ApiError::bad_request)?;
+    let (id, _) = places::node(state.subnet(), &node).map_err(ApiError::not_found)?;
+    let routes = state.with(|lab| lab.call(move |subnet, _| subnet.routes(id)))?;
+    routes.map(Json).ok_or_else(|| {
+        ApiError::not_found(format!(
+            "{node} is a host; only switches have forwarding tables"
+        ))
+    })
 }
 
 async fn link(

@@ -9,10 +9,10 @@ use std::io::Write;
 
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
-use softib_subnet::view::SubnetView;
+use softib_subnet::view::{RoutesView, SubnetView};
 
 use crate::args::{Show, Shown};
-use crate::client::{Client, block_on, find};
+use crate::client::{Client, block_on, find, query_value};
 use crate::failure::{Failure, Outcome};
 use crate::text::some_of;
 
@@ -28,6 +28,11 @@ pub(crate) fn show(name: Option<&str>, args: &Show) -> Outcome {
         Shown::Host { host } => show_host(json, &view, host),
         Shown::Sm => either(json, &view.manager, || tables::manager(&view.manager)),
         Shown::Groups => either(json, &view.groups, || tables::groups(&view.groups)),
+        Shown::Routes { switch } => {
+            let path = format!("/routes?node={}", query_value(switch));
+            let routes: RoutesView = block_on(client.get(&path))?;
+            either(json, &routes, || tables::routes(&routes))
+        }
         Shown::Paths => either(json, &view.paths, || tables::paths(&view.paths)),
         Shown::Neighbours => either(json, &view.neighbours, || {
             tables::neighbours(&view.neighbours)
@@ -45,9 +50,14 @@ fn show_host(json: bool, view: &SubnetView, name: &str) -> Outcome {
                 .filter(|n| n.kind == "host")
                 .map(|n| &n.name),
         );
-        return Err(Failure::Usage(format!(
-            "the lab has no host {name:?}; it has {names}"
-        )));
+        let is_switch = view.nodes.iter().any(|node| node.name == name);
+        return Err(Failure::Usage(if is_switch {
+            format!(
+                "{name} is a switch; `softib show fabric` and `softib show routes {name}` show it"
+            )
+        } else {
+            format!("the lab has no host {name:?}; it has {names}")
+        }));
     };
     either(json, &host, || host.text())
 }

@@ -2,7 +2,7 @@
 
 use softib_subnet::view::{
     Counter, DropRow, GroupRow, InterfaceRow, ManagerRow, MemberRow, NeighbourRow, NodeRow,
-    PathRow, PortCounterRow, PortRow,
+    PathRow, PortCounterRow, PortRow, RoutesView,
 };
 
 use super::table;
@@ -223,6 +223,35 @@ pub(super) fn paths(rows: &[PathRow]) -> String {
             ]
         }),
     )
+}
+
+/// A row a LID, unicast ones first.
+pub(super) fn routes(view: &RoutesView) -> String {
+    if view.unicast.is_empty() && view.multicast.is_empty() {
+        return "the switch's forwarding tables are empty\n".to_owned();
+    }
+    let unicast = view.unicast.iter().map(|row| {
+        vec![
+            row.lid.to_string(),
+            row.to.clone().unwrap_or_else(none),
+            row.port.to_string(),
+            row.peer.clone().unwrap_or_else(none),
+        ]
+    });
+    let multicast = view.multicast.iter().map(|row| {
+        let ports: Vec<_> = row.ports.iter().map(u8::to_string).collect();
+        vec![
+            row.mlid.clone(),
+            row.group.clone().unwrap_or_else(none),
+            ports.join(" "),
+        ]
+    });
+    let mut text = table(&["lid", "to", "port", "peer"], unicast);
+    if !view.multicast.is_empty() {
+        text.push('\n');
+        text.push_str(&table(&["mlid", "group", "ports"], multicast));
+    }
+    text
 }
 
 pub(super) fn neighbours(rows: &[NeighbourRow]) -> String {

@@ -206,3 +206,35 @@ fn a_host_is_shown_with_what_is_its_own() {
     );
     assert!(text.contains("h1/ib0") && text.contains("h1[1]"), "{text}");
 }
+
+#[test]
+fn routes_are_two_tables() {
+    let mut view = RoutesView {
+        switch: "s1".to_owned(),
+        unicast: vec![softib_subnet::view::UnicastRouteRow {
+            lid: 3,
+            to: Some("h2".to_owned()),
+            port: 2,
+            peer: Some("h2[1]".to_owned()),
+        }],
+        multicast: vec![softib_subnet::view::MulticastRouteRow {
+            mlid: "0xc000".to_owned(),
+            group: Some("broadcast".to_owned()),
+            ports: vec![1, 2],
+        }],
+    };
+    assert_eq!(
+        tables::routes(&view),
+        "LID  TO  PORT  PEER\n\
+         3    h2  2     h2[1]\n\
+         \n\
+         MLID    GROUP      PORTS\n\
+         0xc000  broadcast  1 2\n"
+    );
+    view.unicast.clear();
+    view.multicast.clear();
+    assert_eq!(
+        tables::routes(&view),
+        "the switch's forwarding tables are empty\n"
+    );
+}
