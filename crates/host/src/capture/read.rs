@@ -52,7 +52,7 @@ impl<R: Read> Reader<R> {
         let source = std::io::Cursor::new(magic).chain(source);
         let bad = |error| {
             HostError::CaptureFile(format!(
-                "this is no capture file that softib can read: {error}"
+                "this is no capture file: softib reads pcap and pcapng ({error})"
             ))
         };
         let format = if magic == [0x0a, 0x0d, 0x0d, 0x0a] {
