@@ -309,6 +309,9 @@ impl Switch {
 
     /// Hands a packet to the switch's own agents, with the checks that an end node makes.
     fn deliver(&mut self, in_port: u8, lrh: &Lrh, mut frame: Frame) {
+        self.ports[0]
+            .counters
+            .received(&frame, is_multicast(&frame));
         let checked = Packet::parse(frame.bytes(), frame.form())
             .map_err(DropReason::from)
             .and_then(|packet| {

@@ -566,6 +566,7 @@ fn management_comes_and_goes() {
         (gmp.port, gmp.dest_qpn, gmp.slid, gmp.src_qpn),
         (1, Qpn::GSI, Lid::new(1), Qpn::GSI)
     );
+    assert_eq!(switch.port(0).unwrap().counters.receive_packets, 2);
 
     let pool = Pool::new();
     switch
