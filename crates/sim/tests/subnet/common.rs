@@ -129,13 +129,11 @@ pub(crate) fn impair_all(sim: &mut Simulation, impairment: Impairment) {
     sim.collect();
 }
 
-/// Drops at places whose name begins so, but for the traps that switches could not send before
-/// there was a manager.
+/// Drops at places whose name begins so.
 pub(crate) fn drops(sim: &Simulation, place: &str) -> Vec<DropRow> {
     let view = sim.subnet.view(sim.now());
     let rows = view.drops.into_iter();
-    rows.filter(|row| row.place.starts_with(place) && !row.meaning.contains("trap without"))
-        .collect()
+    rows.filter(|row| row.place.starts_with(place)).collect()
 }
 
 fn id(index: usize) -> NodeId {

@@ -15,11 +15,12 @@ const TREE: FatTree = FatTree::ThreeLevels {
 const HOSTS: usize = 1000;
 /// Groups that solicitations of neighbours go to. Of an address the last 24 bits name the group,
 /// and they can be chosen: with one group for all, 499,500 questions would come to 1,000 hosts
-/// each; with one for each host, 999,000 memberships would be needed to ask them.
+/// each; with one for each host, 999,000 memberships would be needed to ask them. The hosts of a
+/// leaf share one.
 const GROUPS: usize = 100;
 
 fn address(host: usize) -> Ipv6Addr {
-    let [host, group] = [host, host % GROUPS].map(|n| u16::try_from(n).unwrap());
+    let [host, group] = [host, host / (HOSTS / GROUPS)].map(|n| u16::try_from(n).unwrap());
     Ipv6Addr::new(0xFD00, 0x1B, 0, 0, 0, host, 0xFF00, group)
 }
 
