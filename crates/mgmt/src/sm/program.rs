@@ -1,6 +1,7 @@
 //! Writing the subnet: what each phase sets, the MADs for it, and what their answers mean.
 
 use softib_wire::addr::{Gid, Lid, MKey, PKey, Vl};
+use softib_wire::mad::node::SwitchInfo;
 use softib_wire::mad::port_info::{MODIFIER_EXTENDED_SPEEDS, PortCapabilities, PortInfo};
 use softib_wire::mad::smp::{DirectedSmp, HopPath};
 use softib_wire::mad::tables::{
@@ -256,13 +257,25 @@ impl SubnetManager {
             })
     }
 
+    /// What a switch is to have instead of `info`: multicast packets go by the table, all of it.
+    const fn wanted_switch_info(&self, info: &SwitchInfo, top: u16) -> SwitchInfo {
+        /// No port (IBA 14.2.5.4).
+        const NOWHERE: u8 = 0xFF;
+        SwitchInfo {
+            linear_fdb_top: Lid::new(top),
+            life_time: self.config.packet_life_time,
+            default_multicast_primary_port: NOWHERE,
+            default_multicast_not_primary_port: NOWHERE,
+            multicast_fdb_top: Lid::NONE,
+            ..*info
+        }
+    }
+
     fn push_linear(&mut self) {
         let top = self.database.top_lid();
         for (id, _, switch) in self.database.switches() {
             let info = &switch.info;
-            let differs =
-                info.linear_fdb_top.bits() != top || info.life_time != self.config.packet_life_time;
-            if differs || info.port_state_change {
+            if self.wanted_switch_info(info, top) != *info || info.port_state_change {
                 self.smps.push(Job::SetSwitchInfo(id));
             }
         }
@@ -518,12 +531,10 @@ impl SubnetManager {
                 set(0).with(&info)
             }
             Job::SetSwitchInfo(id) => {
-                let mut info = database.node(id)?.switch.as_ref()?.info;
-                info.linear_fdb_top = Lid::new(database.top_lid());
-                info.life_time = self.config.packet_life_time;
+                let info = &database.node(id)?.switch.as_ref()?.info;
                 // A flag that the first sweep found is cleared by the way: then this manager was not
                 // master yet.
-                set(0).with(&info)
+                set(0).with(&self.wanted_switch_info(info, database.top_lid()))
             }
             Job::SetPort(id, step) => {
                 let mut info = links::wanted(database, &self.config, id)?;

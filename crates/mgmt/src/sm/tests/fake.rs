@@ -301,8 +301,15 @@ impl FakeNode {
             attribute::SWITCH_INFO if is_switch => {
                 if is_set {
                     let wanted: SwitchInfo = read(smp)?;
-                    self.switch.linear_fdb_top = wanted.linear_fdb_top;
-                    self.switch.life_time = wanted.life_time;
+                    self.switch = SwitchInfo {
+                        linear_fdb_top: wanted.linear_fdb_top,
+                        life_time: wanted.life_time,
+                        default_multicast_primary_port: wanted.default_multicast_primary_port,
+                        default_multicast_not_primary_port: wanted
+                            .default_multicast_not_primary_port,
+                        multicast_fdb_top: wanted.multicast_fdb_top,
+                        ..self.switch
+                    };
                     if wanted.port_state_change {
                         self.switch.port_state_change = false;
                     }
