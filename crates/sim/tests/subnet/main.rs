@@ -3,6 +3,7 @@
 
 mod attacker;
 mod bring_up;
+mod chaos;
 mod common;
 mod determinism;
 mod duplicates;
