@@ -11,6 +11,7 @@
 
 mod ah;
 mod cq;
+mod memory;
 mod qp;
 mod receive;
 mod table;
@@ -26,6 +27,7 @@ use softib_wire::time::Instant;
 
 pub use ah::{AddressVector, GlobalRoute};
 pub use cq::{Completion, CompletionKind, CqId, Received, Status};
+pub use memory::{Access, Bind, Keys, LKey, Memory, MemoryFault, PdId, RKey, Sge};
 pub use qp::ud::UdSend;
 pub use qp::{PostError, QpCaps, QpCounters, QpId, QpKind, QpState, UdAttributes, VerbError};
 
@@ -35,6 +37,7 @@ use crate::frame::Frame;
 use crate::port::output::Output;
 use crate::port::{Port, PortConfig, Role};
 use cq::Cq;
+use memory::Memories;
 use qp::Qp;
 use table::{Groups, QpTable};
 
@@ -63,6 +66,7 @@ pub struct Hca {
     qps: QpTable,
     cqs: BTreeMap<CqId, Cq>,
     next_cq: u32,
+    memories: Memories,
     /// By port.
     groups: Vec<Groups>,
     events: VecDeque<NodeEvent>,
@@ -97,6 +101,7 @@ impl Hca {
             qps: QpTable::new(all),
             cqs: BTreeMap::new(),
             next_cq: 0,
+            memories: Memories::default(),
             groups: (0..all).map(|_| Groups::default()).collect(),
             events: VecDeque::new(),
             stirred: false,

@@ -10,6 +10,7 @@ use softib_wire::addr::{Lid, PKey, Psn, QKey, Qpn};
 use thiserror::Error;
 
 use super::CqId;
+use super::memory::{Access, LKey, RKey};
 use crate::drop::DropCounts;
 
 /// Names a queue pair of an adapter. QP0 and QP1 are there once a port.
@@ -214,6 +215,52 @@ pub enum VerbError {
     NotAttached {
         /// The number.
         qpn: Qpn,
+    },
+    /// No such protection domain.
+    #[error("the protection domain does not exist")]
+    NoSuchPd,
+    /// Queues, regions or windows are still in it.
+    #[error("{users} queues, memory regions and windows are still in the protection domain")]
+    PdInUse {
+        /// How many.
+        users: u32,
+    },
+    /// Remote writes and atomics need the local write.
+    #[error("memory with {access:?} needs LOCAL_WRITE as well")]
+    AccessRights {
+        /// The rights asked for.
+        access: Access,
+    },
+    /// Memory beyond the end of the address space.
+    #[error("{length} octets from {base:#x} on go beyond the last 64-bit address")]
+    AddressRange {
+        /// Address of the first octet.
+        base: u64,
+        /// Octets.
+        length: u64,
+    },
+    /// All keys are in use.
+    #[error("all 16777216 memory keys are in use")]
+    NoKeyLeft,
+    /// No such memory region.
+    #[error("L_Key {lkey} is that of no memory region")]
+    NoSuchRegion {
+        /// The key asked for.
+        lkey: LKey,
+    },
+    /// Windows are still bound to the region.
+    #[error("{windows} windows are still bound to the memory region with L_Key {lkey}")]
+    RegionInUse {
+        /// Its key.
+        lkey: LKey,
+        /// How many.
+        windows: u32,
+    },
+    /// No such memory window.
+    #[error("R_Key {rkey} is that of no memory window")]
+    NoSuchWindow {
+        /// The key asked for.
+        rkey: RKey,
     },
 }
 
